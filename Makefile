@@ -24,20 +24,20 @@ endif
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 unexport CONDA_PREFIX
 
-.PHONY: help setup build demo test test-rust test-python test-train test-calls fuzz bench dist docs lint format lock clean
+.PHONY: help setup build demo test test-rust test-python test-studies test-train test-calls fuzz bench dist docs lint format lock clean
 
 help:
 	@echo "make demo     compare controllers on the shipped traces and clips; writes $(DEMO_OUT)/report.html"
 	@echo "make test     the tests, quickest first     make test-calls   those of real calls, with a browser"
-	@echo "                                            make test-train   those of learning; installs torch, 6 GB"
+	@echo "make test-studies   the tests of studies/    make test-train   those of learning; installs torch, 6 GB"
 	@echo "make fuzz     a minute of mutated inputs for each parser of foreign bytes"
-	@echo "make build    the Python package in $(VENV), native part in release mode"
+	@echo "make build    the Python packages in $(VENV), native part in release mode"
 	@echo "make setup    $(VENV) with everything development needs"
 	@echo "make bench    measure speed; writes bench.json"
 	@echo "make dist     the wheel in $(DIST_OUT)/, tried in a clean environment"
 	@echo "make docs     the documents and the API reference as a site in build/site/"
 	@echo "make lint     rustfmt, clippy, ruff, and the rules of tools/check_*.py       make format  let them write"
-	@echo "make lock     resolve requirements/*.lock anew"
+	@echo "make lock     resolve requirements/*.lock and studies/requirements.lock anew"
 	@echo "make clean    remove what was built"
 
 # --- environment ---------------------------------------------------------------------------------
@@ -69,10 +69,17 @@ $(VENV)/.built: $(RUST_SOURCES) pyproject.toml $(VENV)/.base
 	@PATH="$(CURDIR)/$(BIN):$$PATH" PIP_QUIET=1 $(BIN)/maturin develop --release $(CARGO_FLAGS) $(NATIVE_FLAGS) > /dev/null
 	@touch $@
 
-setup: $(VENV)/.dev $(VENV)/.built
+# The studies: their own lock, then the package in place, built by what that lock brought.
+$(VENV)/.studies: studies/requirements.lock studies/pyproject.toml $(VENV)/.base
+	@echo "installing $<"
+	@$(PIP) install --require-hashes -r $<
+	@$(PIP) install --no-deps --no-build-isolation --editable studies
+	@touch $@
+
+setup: $(VENV)/.dev $(VENV)/.built $(VENV)/.studies
 	@echo "ready: . $(VENV)/bin/activate"
 
-build: $(VENV)/.built
+build: $(VENV)/.built $(VENV)/.studies
 
 # --- what it is for ------------------------------------------------------------------------------
 
@@ -98,12 +105,19 @@ test-python: $(VENV)/.dev build test-rust
 	@tools/find_browser.sh
 	$(BIN)/python -m pytest -m "not calls" --ignore tests/python/train
 
+# Of studies/: what is reproduced, ranked and measured with the product.
+test-studies: $(VENV)/.dev build
+	@tools/find_browser.sh
+	$(BIN)/python -m pytest -c studies/pyproject.toml studies/tests -m "not calls" --ignore studies/tests/train
+
 test-train: $(VENV)/.train build
+	$(BIN)/python -m pytest -c studies/pyproject.toml studies/tests/train
 	$(BIN)/python -m pytest tests/python/train
 
 # They last as long as the calls, some of them between browsers.
 test-calls: $(VENV)/.dev build
 	@tools/find_browser.sh
+	$(BIN)/python -m pytest -c studies/pyproject.toml studies/tests -m calls --ignore studies/tests/train
 	$(BIN)/python -m pytest -m calls --ignore tests/python/train
 
 # A minute of mutations a target; `make test` tries a few thousand of each.
@@ -165,6 +179,9 @@ lock:
 	$(LOCK) --extra dev --extra profile --extra gym --extra onnx --extra train --extra dev-train --constraints requirements/dev.lock \
 	  --output-file requirements/train.lock
 
+	grep -hE '^requires = |^  "[a-z_-]+[<>=]' studies/pyproject.toml | grep -o '"[^"]*"' | tr -d '"' | uv pip compile - \
+	  --universal --python-version 3.11 --generate-hashes --quiet --custom-compile-command 'make lock' \
+	  --constraints requirements/dev.lock --output-file studies/requirements.lock
 	grep '^docs = ' pyproject.toml | grep -o '"[^"]*"' | tr -d '"' | uv pip compile - --universal \
 	  --python-version 3.11 --generate-hashes --quiet --custom-compile-command 'make lock' \
 	  --output-file requirements/docs.lock

@@ -60,7 +60,7 @@ def main(root: Path, write: bool = False) -> int:
 
 
 def sources(root: Path) -> list[Path]:
-    folders = ("crates", "python/legato", "tests", "docs")
+    folders = ("crates", "python/legato", "studies", "tests", "docs")
     found = [p for folder in folders for p in (root / folder).rglob("*") if p.suffix in COMMENT]
     return sorted(p for p in found if p != root / PAGE and "assets" not in p.parts and "tools" not in p.parts)
 

@@ -4,7 +4,7 @@
 
 Every crate of a Cargo.toml must be named in the sources it is for: src/ for dependencies; tests/, benches/, examples/
 and src/ for development ones; build.rs for those of the build. The workspace's table must list nothing that no member
-takes, and pyproject.toml no package that no Python source imports, but for those below.
+takes, and no pyproject.toml a package that no Python source of its own imports, but for those below.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 SOURCES = {
@@ -21,7 +21,7 @@ SOURCES = {
     "build-dependencies": ("build.rs",),
 }
 # Where a distribution is not imported under its own name.
-MODULES = {"scikit-image": "skimage"}
+MODULES = {"legato-rtc": "legato", "scikit-image": "skimage"}
 # Packages that are run, or loaded by another one: by whom.
 NOT_IMPORTED = {
     "maturin": "pyproject's build",
@@ -66,18 +66,23 @@ def rust(place: Path) -> str:
 
 
 def unused_packages(root: Path) -> Iterator[str]:
-    project = root / "pyproject.toml"
+    yield from unused_by(root, "pyproject.toml", ("python", "tests", "tools", "examples", "benches"))
+    yield from unused_by(root, "studies/pyproject.toml", ("studies",))
+
+
+def unused_by(root: Path, manifest: str, folders: Sequence[str]) -> Iterator[str]:
+    """What a package asks for and no source of these folders imports."""
+    project = root / manifest
     if not project.exists():
         return
     table = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
     lists = [table.get("dependencies", []), *table.get("optional-dependencies", {}).values()]
-    folders = ("python", "tests", "tools", "examples", "benches")
     sources = [path for folder in folders for path in sorted((root / folder).rglob("*.py"))]
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     for name in sorted({re.match(r"[\w.-]+", line)[0] for one in lists for line in one} - set(NOT_IMPORTED)):
         module = MODULES.get(name, name.replace("-", "_"))
         if not re.search(rf"^\s*(?:import|from) {module}\b|import(?:orskip|_module)\(\"{module}\b", text, re.M):
-            yield f"pyproject.toml: no source imports {name}"
+            yield f"{manifest}: no source imports {name}"
 
 
 if __name__ == "__main__":

@@ -113,8 +113,9 @@ def columns(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def python_numbers(root: Path) -> Iterator[tuple[str, str]]:
-    package = root / "python" / "legato"
-    for path in sorted([*package.rglob("*.py"), *package.rglob("*.pyi")]):
+    packages = (root / "python" / "legato", root / "studies" / "legato_studies")
+    files = sorted(path for package in packages for kind in ("*.py", "*.pyi") for path in package.rglob(kind))
+    for path in (path for path in files if path.parent.name != "pages"):  # programs, which nothing imports
         for holder in public_scopes(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(holder, ast.ClassDef):
                 named = [

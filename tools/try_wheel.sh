@@ -15,6 +15,14 @@ unset VIRTUAL_ENV PYTHONPATH
 PATH="$scratch/venv/bin:/usr/bin:/bin"
 
 legato --version
+if "$scratch/venv/bin/python" -m zipfile -l "$wheel" | grep 'legato_studies\|studies/'; then
+  echo "error: the wheel holds a study" >&2
+  exit 1
+fi
+if legato reproduce vtfrc --out vtfrc 2> said.txt || ! grep --quiet 'pip install legato-studies' said.txt; then
+  echo "error: a missing package is not named: $(cat said.txt)" >&2
+  exit 1
+fi
 legato controllers list
 legato traces list > traces.txt
 legato run cellular -o duration_s=10 --controller gcc --out run > /dev/null

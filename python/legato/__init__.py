@@ -12,8 +12,7 @@ The commands of the command line are functions::
     legato.write_report([run.folder], "runs/lte/report.html")
 
 What needs more than one function has a module: ``legato.conformance``, ``legato.envs``, ``legato.gap``,
-``legato.leaderboard``, ``legato.profile``, ``legato.published``, ``legato.report``, ``legato.train``. Each is
-imported on first use.
+``legato.profile``, ``legato.report``, ``legato.train``. Each is imported on first use.
 
 Errors are subclasses of :class:`legato.Error`; each names the file, the key and the value at fault.
 """
@@ -295,7 +294,7 @@ def controllers() -> list[dict[str, Any]]:
     return _core.controllers()
 
 
-_MODULES = ("conformance", "envs", "gap", "leaderboard", "profile", "published", "report", "train")
+_MODULES = ("conformance", "envs", "gap", "profile", "report", "train")
 
 
 def __getattr__(name: str) -> Any:

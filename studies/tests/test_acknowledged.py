@@ -10,10 +10,10 @@ pytest.importorskip("av", reason="measuring needs the extra 'profile'")
 
 from legato import _core
 from legato.errors import Error
-from legato.profile.acknowledged import ANSWERS, HYBRIDS, KBPS, OURS, VPX, libvpx, openh264, table
 from legato.profile.clip import Clip, Pictures, read_clip
-from legato.profile.hybrid_parts import Row
-from legato.profile.hybrid_reports import LOSSES
+from legato_studies.codecs.acknowledged import ANSWERS, HYBRIDS, KBPS, OURS, VPX, libvpx, openh264, table
+from legato_studies.codecs.hybrid_parts import Row
+from legato_studies.codecs.hybrid_reports import LOSSES
 
 CLIP = Path(__file__).resolve().parents[2] / "data" / "clips" / "yes.mkv"
 BUDGET_BYTES = 600.0

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("gymnasium", reason="gymnasium is not installed: make setup")
 
-from conftest import Legato
+from fixtures import Legato
 from legato import shipped
 from legato.envs import Intervals
 from legato.envs.clcc_reward import ClccReward, burst_loss_ratio
@@ -22,9 +22,12 @@ from legato.envs.intervals import COLUMNS
 from legato.envs.rewards import named
 from legato.errors import Error
 from legato.profile import vmaf
-from legato.published import clcc, clcc_behaviour, clcc_causes, clcc_figures, clcc_setups
-from legato.published.clcc_scores import qoe_frame, qoe_packet
-from legato.published.reproduction import AS_PRINTED, STRICTER, Reproduction, Row
+from legato_studies.papers.clcc import behaviour as clcc_behaviour
+from legato_studies.papers.clcc import causes, setups
+from legato_studies.papers.clcc import figures as clcc_figures
+from legato_studies.papers.clcc import study as clcc
+from legato_studies.papers.clcc.scores import qoe_frame, qoe_packet
+from legato_studies.papers.reproduction import AS_PRINTED, STRICTER, Reproduction, Row
 
 
 def intervals(*calls: dict[str, float]) -> Intervals:
@@ -271,7 +274,7 @@ def test_vmaf_is_read_between_the_points_of_a_table():
 
 
 def test_the_clips_table_rises_with_psnr_and_a_larger_picture_has_more(tmp_path: Path):
-    talker = next(path for path in shipped.profiles() if path.stem == clcc_setups.TALKER)
+    talker = next(path for path in shipped.profiles() if path.stem == setups.TALKER)
     table = vmaf.read(talker)
     assert list(table) == [180, 360, 720]
     for points in table.values():
@@ -285,7 +288,7 @@ def test_the_clips_table_rises_with_psnr_and_a_larger_picture_has_more(tmp_path:
 
 
 def test_both_set_ups_pace_alike_and_only_the_printed_one_is_capped():
-    printed, stricter = clcc_setups.SETUPS
+    printed, stricter = setups.SETUPS
     assert printed.options["limits.max_bps"] == 2_500_000
     assert not stricter.options
     for spec in (*printed.specs, *stricter.specs):
@@ -308,12 +311,12 @@ def test_a_small_reproduction_has_every_row(small: Reproduction):
         ("random, gcc in the module", AS_PRINTED), ("random, gcc at the sender", AS_PRINTED),
         ("random, parts", AS_PRINTED), ("LTE, parts", STRICTER), ("Fig. 7", AS_PRINTED), ("Fig. 7", STRICTER),
     }  # fmt: skip
-    printed, stricter = clcc_setups.SETUPS
+    printed, stricter = setups.SETUPS
     assert len(small.calls) == 2 * (len(printed.specs) * (4 + 2) + len(stricter.specs) * (4 + 2 + 2 + 4))
     # A file's stretches are one network.
     assert len({c.network for c in small.calls if c.networks == "LTE"}) == 2
     logged = {(c.setup, c.networks, c.repeat) for c in small.calls if c.largest_delay_ms is not None}
-    assert logged == {(setup.name, group, 1) for setup in clcc_setups.SETUPS for group in ("random", "LTE")}
+    assert logged == {(setup.name, group, 1) for setup in setups.SETUPS for group in ("random", "LTE")}
     for each in small.calls:
         assert each.largest_delay_ms is None or each.largest_delay_ms >= each.one_way_delay_p95_ms
         assert 0.0 <= each.qoe_frame <= 70.0
@@ -331,7 +334,7 @@ def test_the_parts_of_a_frames_delay_and_of_its_drops_are_the_whole(small: Repro
         assert drops == pytest.approx(100 * each.frame_drop_ratio, abs=1e-6)
         lost = each.parts["random_loss_percent"] + each.parts["full_queue_percent"]
         assert lost == pytest.approx(100 * each.loss_ratio, abs=0.1)  # what was in flight at the end counts in none
-    assert set(clcc_causes.PARTS) | {"vmaf"} == set(logged[0].parts)
+    assert set(causes.PARTS) | {"vmaf"} == set(logged[0].parts)
 
 
 def test_the_page_and_the_annotated_run_are_made(small: Reproduction):

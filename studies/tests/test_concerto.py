@@ -11,15 +11,17 @@ import numpy as np
 import pytest
 from markupsafe import escape
 
-from conftest import Legato
+from fixtures import Legato
 from legato import _core, access_networks, shipped
-from legato.published import concerto, concerto_calls, concerto_deployment, concerto_design, concerto_variants
-from legato.published.concerto_calls import Call
-from legato.published.concerto_cycle import Session, judge_cycle, reductions
-from legato.published.concerto_encoder import correlation, lags
-from legato.published.concerto_following import Followed, distance, judge_following
-from legato.published.concerto_setups import PRINTED, STRICT
-from legato.published.reproduction import Row
+from legato_studies.papers.concerto import calls as concerto_calls
+from legato_studies.papers.concerto import deployment, design, variants
+from legato_studies.papers.concerto import study as concerto
+from legato_studies.papers.concerto.calls import Call
+from legato_studies.papers.concerto.cycle import Session, judge_cycle, reductions
+from legato_studies.papers.concerto.encoder import correlation, lags
+from legato_studies.papers.concerto.following import Followed, distance, judge_following
+from legato_studies.papers.concerto.setups import PRINTED, STRICT
+from legato_studies.papers.reproduction import Row
 
 COPYLEFT = (shipped.traces_folder() / "copyleft").is_dir()
 
@@ -165,17 +167,17 @@ def test_variants_are_judged_over_their_seeds() -> None:
     """A score counts without its constant, and kinds of access count alike, however many calls each has."""
 
     def of(name: str, score: float, spread: float) -> list[Call]:
-        seeds = range(1, concerto_variants.SEEDS + 1)
-        few = [call(concerto_variants.label(name, n), "a@0", "x", score + spread * n, "3G") for n in seeds]
-        return few + 3 * [call(concerto_variants.label(name, n), "b@0", "x", score + 0.2, "4G") for n in seeds]
+        seeds = range(1, variants.SEEDS + 1)
+        few = [call(variants.label(name, n), "a@0", "x", score + spread * n, "3G") for n in seeds]
+        return few + 3 * [call(variants.label(name, n), "b@0", "x", score + 0.2, "4G") for n in seeds]
 
     scores = {"whole": 4.2, "2-state": 3.9, "loss 1": 4.25, "loss 2": 4.1, "loss 3": 4.1, "not smooth": 4.2}
     found = [each for name, score in scores.items() for each in of(name, score, 0.001)]
-    rows = {row.name: row for row in concerto_variants.judge_variants(found)}
+    rows = {row.name: row for row in variants.judge_variants(found)}
     worse = rows["2-state over 4-state, loss 4"]
     # Seeds have means of 0.003: (3.9 + 4.1 + 0.003) / 2 - 3.3 over (4.2 + 4.4 + 0.003) / 2 - 3.3.
     assert worse.mean == pytest.approx(0.7015 / 1.0015, abs=1e-4)
-    assert (worse.published, worse.verdict, worse.groups) == (0.82, "met", concerto_variants.SEEDS)
+    assert (worse.published, worse.verdict, worse.groups) == (0.82, "met", variants.SEEDS)
     assert rows["loss 1 over 4-state, loss 4"].verdict == "not met"
 
 
@@ -187,12 +189,12 @@ def test_table_4_is_summed_up_over_seeds() -> None:
 
     kinds = ("3G", "4G", "Wi-Fi")
     found = [
-        call(concerto_variants.label(f"only {trained}", n), "a@0", "x", score(trained, tested) + 0.0001 * n, tested)
-        for n in range(1, concerto_variants.SEEDS + 1)
+        call(variants.label(f"only {trained}", n), "a@0", "x", score(trained, tested) + 0.0001 * n, tested)
+        for n in range(1, variants.SEEDS + 1)
         for trained in kinds
         for tested in kinds
     ]
-    rows = {row.name: row for row in concerto_variants.judge_variants(found)}
+    rows = {row.name: row for row in variants.judge_variants(found)}
     every = rows["trained on another kind, over trained on the same, mean of the six"]
     # [concerto] section 5.3: 11.5 % on average; here (2 * 0.9 + 4 * 0.8) / 6
     assert (every.published, every.mean) == (pytest.approx(0.885), pytest.approx(0.8333, abs=1e-3))
@@ -213,7 +215,7 @@ def test_other_choices_are_judged_by_what_their_trainings_ended_with(tmp_path: P
     """Without the constant of 3.3; [concerto] 3.2 and 5.3: other networks are behind, all else within a tenth."""
     ends = {"whole": 3.8, "1D-CNN": 3.5, "fully connected": 3.9, "beta 0.25": 3.82, "epochs 8": 3.5, "smile": 3.85}
     rewards = {name: [end + 0.001 * n for n in range(5)] for name, end in ends.items()}
-    rows = {row.name: row for row in concerto_design.judge_design(rewards)}
+    rows = {row.name: row for row in design.judge_design(rewards)}
     assert rows["1D-CNN over 2D-CNN"].mean == pytest.approx(0.202 / 0.502)
     assert (rows["1D-CNN over 2D-CNN"].verdict, rows["fully connected over 2D-CNN"].verdict) == ("met", "not met")
     assert (rows["beta 0.25 over the default"].verdict, rows["epochs 8 over the default"].verdict) == ("met", "not met")
@@ -221,12 +223,12 @@ def test_other_choices_are_judged_by_what_their_trainings_ended_with(tmp_path: P
     assert "loops 2 over the default" not in rows, "nothing of it was trained"
     lines = ['{"round": 1, "evaluation_reward": 3.1}', '{"round": 2}', '{"round": 3, "evaluation_reward": 3.7}', ""]
     (tmp_path / "progress.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    assert concerto_design.held_out(tmp_path) == 3.7
+    assert design.held_out(tmp_path) == 3.7
 
 
 def test_a_deployments_columns_are_weighted_by_their_hours() -> None:
     """[concerto] Table 5, 4G: (16 * 1.34 + 32 * 1.18 + 4 * 1.15) / 52 = 1.227; stalled likewise 10.33."""
-    webrtc, concerto, webrtc_stalled, concerto_stalled = concerto_deployment.printed("4G")
+    webrtc, concerto, webrtc_stalled, concerto_stalled = deployment.printed("4G")
     assert (webrtc, concerto) == (pytest.approx(1.2269, abs=1e-4), pytest.approx(1.0015, abs=1e-3))
     assert (webrtc_stalled, concerto_stalled) == (pytest.approx(10.331, abs=1e-3), pytest.approx(3.0154, abs=1e-4))
     calls = [
@@ -234,7 +236,7 @@ def test_a_deployments_columns_are_weighted_by_their_hours() -> None:
         for n, file in enumerate("abcdef")
         for scheme, stalled in (("webrtc", 0.2), ("concerto", 0.05))
     ]
-    rows = {row.name: row for row in concerto_deployment.judge_deployment(calls, PRINTED)}
+    rows = {row.name: row for row in deployment.judge_deployment(calls, PRINTED)}
     stalled = rows["time stalled over webrtc's, 4G"]
     assert (stalled.mean, stalled.published) == (pytest.approx(0.25), pytest.approx(0.2919, abs=1e-4))
     assert stalled.verdict == "met"

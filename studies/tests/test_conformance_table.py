@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
-import pytest
+from legato_studies.pages import conformance_table as table
 
 PAGE = """# Conformance
 
@@ -52,12 +50,7 @@ FOUND = {
 }
 
 
-@pytest.fixture
-def table(tool: Callable[[str], ModuleType]) -> ModuleType:
-    return tool("conformance_table")
-
-
-def test_tables_are_replaced_and_the_changes_kept(table: ModuleType) -> None:
+def test_tables_are_replaced_and_the_changes_kept() -> None:
     once = table.rewritten(PAGE, FOUND)
     assert "| 5.4 | **1**/1 | pass |" in once
     assert "| `gcc` | 50.0 %, loss 1.0 %, 2.0 s |" in once
@@ -66,7 +59,7 @@ def test_tables_are_replaced_and_the_changes_kept(table: ModuleType) -> None:
     assert table.rewritten(once, FOUND) == once
 
 
-def test_changes_are_those_since_the_page_that_is_named(table: ModuleType) -> None:
+def test_changes_are_those_since_the_page_that_is_named() -> None:
     once = table.rewritten(PAGE, FOUND, before=PAGE)
     assert "| 5.4 | `fbra` fail (Jain's index 0.5, mark >= 0.8); `gcc` pass |" in once
     assert "5.8" not in once

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from legato import shipped
-from legato.leaderboard import edges
-from legato.leaderboard.edges import EDGES, Edge, Edges
+from legato_studies.leaderboard import edges
+from legato_studies.leaderboard.edges import EDGES, Edge, Edges
 
 REACHED = {
     "deep_drop": {"max_p95_ms": 2_700.0, "max_stalled_ratio": 0.1},

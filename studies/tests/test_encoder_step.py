@@ -13,7 +13,8 @@ from legato.errors import ProfileError
 
 if not hasattr(_core, "LiveEncoder"):
     pytest.skip("the native module was built without the encoders", allow_module_level=True)
-from legato.profile import profile_clip, step, step_page
+from legato.profile import profile_clip
+from legato_studies.codecs import step, step_page
 
 CLIP = Path(__file__).resolve().parents[2] / "data/clips/lrwp9a.mpg"
 HEIGHT = 144

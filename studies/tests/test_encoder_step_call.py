@@ -10,8 +10,9 @@ import pytest
 pytest.importorskip("av", reason="measuring needs the extra 'profile'")
 from legato import _core
 from legato.errors import CallError
-from legato.profile import profile_clip, step_call
+from legato.profile import profile_clip
 from legato.profile.clip import read_clip
+from legato_studies.codecs import step_call
 
 CLIP = Path(__file__).resolve().parents[2] / "data/clips/lrwp9a.mpg"
 

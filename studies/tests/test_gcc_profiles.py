@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import ModuleType
-
 import pytest
 
-
-@pytest.fixture(scope="module")
-def profiles(tool: Callable[[str], ModuleType]) -> ModuleType:
-    return tool("gcc_profiles")
+from legato_studies.pages import gcc_profiles as profiles
 
 
-def test_low_delay_waits_and_stalls_less_at_the_same_picture(profiles: ModuleType) -> None:
+def test_low_delay_waits_and_stalls_less_at_the_same_picture() -> None:
     from legato import shipped
 
     families = sorted({trace.family for trace in shipped.traces()})
@@ -25,7 +19,7 @@ def test_low_delay_waits_and_stalls_less_at_the_same_picture(profiles: ModuleTyp
     assert pairs.difference("frame_drop_ratio") < 0.02, "it does not wait less by showing less"
 
 
-def test_no_file_of_the_tuning_is_a_link_of_the_page(profiles: ModuleType) -> None:
+def test_no_file_of_the_tuning_is_a_link_of_the_page() -> None:
     from legato import access_networks, shipped
 
     tuned = {path for access in access_networks.ACCESSES for path in access_networks.files(access, "train")}
@@ -33,7 +27,7 @@ def test_no_file_of_the_tuning_is_a_link_of_the_page(profiles: ModuleType) -> No
         assert not [spec for spec in profiles.live_windows(family) if any(spec.startswith(f"{p}@") for p in tuned)]
 
 
-def test_ratios_are_of_pairs(profiles: ModuleType) -> None:
+def test_ratios_are_of_pairs() -> None:
     import numpy as np
 
     values = {figure: np.array([100.0, 400.0]) for figure in profiles.FIGURES}

@@ -14,11 +14,11 @@ from legato.errors import ProfileError
 
 if not hasattr(_core, "picture_quality"):
     pytest.skip("the native module was built without the encoders", allow_module_level=True)
-from legato.profile import hybrid_adaptive
 from legato.profile.clip import read_clip
-from legato.profile.hybrid import Row, _above, _hybrid, tables, windows
-from legato.profile.hybrid_parts import Parts, codec_mark
-from legato.profile.hybrid_reports import Sender, choices, reported_db
+from legato_studies.codecs import hybrid_adaptive
+from legato_studies.codecs.hybrid import Row, _above, _hybrid, tables, windows
+from legato_studies.codecs.hybrid_parts import Parts, codec_mark
+from legato_studies.codecs.hybrid_reports import Sender, choices, reported_db
 
 CLIP = Path(__file__).parents[2] / "data" / "clips" / "lrwp9a.mpg"
 

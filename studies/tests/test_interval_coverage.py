@@ -1,17 +1,12 @@
-"""Intervals contain a truth that is known as often as they say; the full study is benches/interval_coverage.py."""
+"""Intervals contain a truth that is known as often as they say; the full study is the page's."""
 
 from __future__ import annotations
-
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
-import interval_coverage as study
-
 from legato.results import stats
+from legato_studies.pages import interval_coverage as study
 
 REPETITIONS = 2_000
 

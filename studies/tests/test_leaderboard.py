@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Legato
+from fixtures import Legato
 from legato.errors import Error
-from legato.leaderboard import Size, leaderboard, pictures, tables
-from legato.leaderboard.calls import COLUMNS, Call, Calls
-from legato.leaderboard.measures import GOODPUT, P95, PICTURE, STALLED
-from legato.leaderboard.page import markdown, sections
-from legato.leaderboard.papers import ratio
+from legato_studies.leaderboard import Size, leaderboard, pictures, tables
+from legato_studies.leaderboard.calls import COLUMNS, Call, Calls
+from legato_studies.leaderboard.measures import GOODPUT, P95, PICTURE, STALLED
+from legato_studies.leaderboard.page import markdown, sections
+from legato_studies.leaderboard.papers import ratio
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "leaderboard.md"
+GOLDEN = Path(__file__).parent / "golden" / "leaderboard.md"
 
 
 def call(controller: str, trace: str, figures: Mapping[str, float | None], *, live: bool = True) -> Call:

@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from legato.published import nvc_cc, nvc_cc_claims, nvc_cc_hybrid, nvc_cc_loss, nvc_cc_sweeps, nvc_cc_trainings
-from legato.published.nvc_cc_sessions import FIGURES, Sessions
-from legato.published.reproduction import AS_PRINTED, STRICTER, Grid, Row
-from legato.published.verdict import VERDICTS
+from legato_studies.papers.nvc_cc import claims, hybrid, sweeps, trainings
+from legato_studies.papers.nvc_cc import loss as nvc_cc_loss
+from legato_studies.papers.nvc_cc import study as nvc_cc
+from legato_studies.papers.nvc_cc.sessions import FIGURES, Sessions
+from legato_studies.papers.reproduction import AS_PRINTED, STRICTER, Grid, Row
+from legato_studies.papers.verdict import VERDICTS
 
 OURS = "nvc-cc"
 
@@ -26,7 +28,7 @@ def table(ssim_db: float, delay_ms: float, stalls: float, networks: int = 6) -> 
 
 
 def rows(sessions: dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]) -> dict[str, Row]:
-    judged = nvc_cc_claims.judge(Sessions(sessions), {})
+    judged = claims.judge(Sessions(sessions), {})
     return {f"{row.table}: {row.name}": row for row in judged if row.setup != STRICTER}
 
 
@@ -56,19 +58,19 @@ def test_figure_1_is_what_each_codec_loses_and_a_call_that_shows_nothing_is_coun
 
 
 def test_the_sizes_are_the_papers():
-    todo = list(nvc_cc_sweeps.sweeps(nvc_cc_sweeps.Size()))
+    todo = list(sweeps.sweeps(sweeps.Size()))
     for setting in ("synthetic", "as printed"):
         assert sum(each.plan.sessions for each in todo if each.setting == setting) == 9 * 2_850
     assert sum(each.plan.sessions for each in todo if each.setting == "round trip") == 9 * 150
-    for setting in nvc_cc_sweeps.FIG_12:
+    for setting in sweeps.FIG_12:
         assert sum(each.plan.sessions for each in todo if each.setting == setting) == 9 * 570
-    assert len(nvc_cc_sweeps.CLIPS) * len(nvc_cc_sweeps.HEIGHTS) == 57
-    assert np.mean(nvc_cc_sweeps.HEIGHTS) == 720
+    assert len(sweeps.CLIPS) * len(sweeps.HEIGHTS) == 57
+    assert np.mean(sweeps.HEIGHTS) == 720
 
 
 def of_setting(setting: str) -> list[tuple[dict, set[str]]]:
     """The scenario and the controllers of each sweep of a setting."""
-    todo = [each.plan for each in nvc_cc_sweeps.sweeps(nvc_cc_sweeps.Size()) if each.setting == setting]
+    todo = [each.plan for each in sweeps.sweeps(sweeps.Size()) if each.setting == setting]
     labels = [{spec if isinstance(spec, str) else spec["label"] for spec in plan.controllers} for plan in todo]
     return list(zip((tomllib.loads(plan.scenario) for plan in todo), labels, strict=True))
 
@@ -82,7 +84,7 @@ def test_as_printed_every_controller_pads_meets_the_authors_laws_and_sends_25_pi
             assert scenario["video"]["clip_fps"] == 25
             assert scenario["video"]["decoder"] == "loss_tolerant"
             assert scenario["duration_s"] == 30.0
-        assert set().union(*(ran for _, ran in todo)) == set(nvc_cc_sweeps.CONTROLLERS)
+        assert set().union(*(ran for _, ran in todo)) == set(sweeps.CONTROLLERS)
 
 
 def test_stricter_the_laws_are_uniform_and_only_who_pads_itself_pads():
@@ -91,12 +93,12 @@ def test_stricter_the_laws_are_uniform_and_only_who_pads_itself_pads():
         assert scenario["forward"]["capacity"] == {"generator": "nvc-cc"}
         assert not scenario.get("sender", {}).get("pad_to_target", False)
         assert "clip_fps" not in scenario["video"]
-    assert sorted({scenario["video"]["standin_height"] for scenario, _ in todo}) == list(nvc_cc_sweeps.HEIGHTS)
+    assert sorted({scenario["video"]["standin_height"] for scenario, _ in todo}) == list(sweeps.HEIGHTS)
 
 
 def test_links_are_spread_over_a_family():
-    links = nvc_cc_sweeps.recorded_links("fcc", 10)
-    everything = nvc_cc_sweeps.recorded_links("fcc", 10_000)
+    links = sweeps.recorded_links("fcc", 10)
+    everything = sweeps.recorded_links("fcc", 10_000)
     assert len(set(links)) == 10
     places = [everything.index(link) for link in links]
     assert places[0] < len(everything) / 10 < places[1] and places[-1] > 0.9 * len(everything)
@@ -105,14 +107,14 @@ def test_links_are_spread_over_a_family():
 def test_on_the_hybrid_codec_leads_are_as_viewed_and_paired_by_network():
     def viewed(ssim_db: float, delay_ms: float) -> tuple[np.ndarray, np.ndarray]:
         totals, counts = table(0.0, 0.0, 0.0)
-        for name, value in ((nvc_cc_hybrid.QUALITY, ssim_db), (nvc_cc_hybrid.DELAY, delay_ms)):
+        for name, value in ((hybrid.QUALITY, ssim_db), (hybrid.DELAY, delay_ms)):
             totals[:, FIGURES.index(name)] = 2.0 * (value + 0.001 * np.arange(len(totals)))
         return totals, counts
 
-    played = {nvc_cc_hybrid.OURS: viewed(15.7, 300.0), "gcc": viewed(14.0, 280.0), "salsify": viewed(15.0, 310.0)}
+    played = {hybrid.OURS: viewed(15.7, 300.0), "gcc": viewed(14.0, 280.0), "salsify": viewed(15.0, 310.0)}
     played["nvc-cc"] = viewed(15.9, 300.0)
-    sessions = Sessions({nvc_cc_hybrid.PRINTED: played, nvc_cc_hybrid.setting_of("cellular"): played})
-    judged = {row.name: row for row in nvc_cc_hybrid.judge(sessions)}
+    sessions = Sessions({hybrid.PRINTED: played, hybrid.setting_of("cellular"): played})
+    judged = {row.name: row for row in hybrid.judge(sessions)}
     # 1.7 and 0.7 of 1.6 dB; 20 ms behind, and 10 of 3 ms ahead.
     assert judged["viewed SSIM above gcc's"].verdict == "met"
     assert judged["viewed SSIM above gcc's"].mean == pytest.approx(1.7)
@@ -125,16 +127,16 @@ def test_on_the_hybrid_codec_leads_are_as_viewed_and_paired_by_network():
     assert judged["viewed SSIM above nvc-cc's"].verdict == "no claim"
     of_family = judged["cellular: viewed SSIM above gcc's"]
     assert (of_family.published, of_family.verdict) == ("marginal", "not comparable")
-    grid, _ = nvc_cc_hybrid.own_figures(sessions)
-    assert [name for name, _ in grid.lines] == ["gcc", "salsify", "nvc-cc", nvc_cc_hybrid.OURS]
+    grid, _ = hybrid.own_figures(sessions)
+    assert [name for name, _ in grid.lines] == ["gcc", "salsify", "nvc-cc", hybrid.OURS]
     assert grid.shown()[0][1] == "14.00 (14.00 to 14.00)"
 
 
 def test_on_the_hybrid_codec_every_family_is_run_by_every_controller():
-    todo = {each.setting: each.plan for each in nvc_cc_hybrid.sweeps(nvc_cc_sweeps.Size(networks=5, links=2))}
-    of_nets = 5 * len(nvc_cc_hybrid.CLIPS) * len(nvc_cc_hybrid.SPECS)
-    assert todo[nvc_cc_hybrid.PRINTED].sessions == todo[nvc_cc_hybrid.UNIFORM].sessions == of_nets
-    assert {nvc_cc_hybrid.setting_of(name) for name in nvc_cc_sweeps.FAMILIES} <= set(todo)
+    todo = {each.setting: each.plan for each in hybrid.sweeps(sweeps.Size(networks=5, links=2))}
+    of_nets = 5 * len(hybrid.CLIPS) * len(hybrid.SPECS)
+    assert todo[hybrid.PRINTED].sessions == todo[hybrid.UNIFORM].sessions == of_nets
+    assert {hybrid.setting_of(name) for name in sweeps.FAMILIES} <= set(todo)
 
 
 def test_a_lead_is_met_where_the_mean_reaches_the_printed_figure():
@@ -170,7 +172,7 @@ def test_the_stricter_rival_is_todays_gcc_and_its_frames_are_charged_their_wait(
     sessions = {
         "synthetic": {"gcc": viewed(15.0, 200.0), "gcc-receiver": viewed(9.0, 900.0), OURS: viewed(15.5, 300.0)}
     }
-    judged = nvc_cc_claims.judge(Sessions(sessions), {})
+    judged = claims.judge(Sessions(sessions), {})
     stricter = {row.name: row for row in judged if row.table == "Fig. 11" and row.setup == STRICTER}
     assert (stricter["SSIM above gcc's"].mean, stricter["SSIM above gcc's"].verdict) == (pytest.approx(0.5), "not met")
     assert stricter["p98 frame delay below gcc's"].mean == pytest.approx(-100.0)
@@ -188,7 +190,7 @@ def test_trainings_are_compared_by_their_best_and_by_when_they_reach_it():
         return {"seed": 1, "evaluations": [[100 * n, 10.0 * n, reward] for n, reward in enumerate(rewards, 1)]}
 
     curves = {OURS: [training(0.2, 0.6, 0.9)] * 5, "aurora": [training(0.2, 0.3, 0.4, 0.5, 0.6)] * 5}
-    made = {row.name: row for row in nvc_cc_claims.judge(Sessions({}), {AS_PRINTED: curves})}
+    made = {row.name: row for row in claims.judge(Sessions({}), {AS_PRINTED: curves})}
     # 0.9 / 0.6 is half as much again; 0.6 is reached after two thirds of one
     # training, at the end of the other; each is best at its own end. All are 10 hours of calls.
     assert made["reward above aurora's"].mean == pytest.approx(50.0)
@@ -204,7 +206,7 @@ def test_a_best_that_is_never_reached_is_not_met():
         OURS: [{"seed": 1, "evaluations": [[100, 1.0, 0.2], [200, 2.0, 0.3]]}],
         "onrl": [{"seed": 1, "evaluations": [[100, 1.0, 0.2], [200, 2.0, 0.5]]}],
     }
-    made = {row.name: row for row in nvc_cc_claims.judge(Sessions({}), {AS_PRINTED: curves})}
+    made = {row.name: row for row in claims.judge(Sessions({}), {AS_PRINTED: curves})}
     assert made["reward above onrl's"].verdict == "undecidable", "of one training each"
     assert made["reaches onrl's best sooner, in hours of calls"].verdict == "not met"
     assert made["reaches onrl's best sooner, in hours of calls"].mean is None
@@ -217,7 +219,7 @@ def test_fig_10_is_judged_by_each_reading_of_the_reward():
         "aurora": {"SSIM": 0.6 + calls, "decibels": 0.6 + calls},
         "onrl": {"SSIM": 0.3 + calls, "decibels": 0.6 + calls},
     }
-    judged = nvc_cc_claims.judge(Sessions({}), {}, rewards={AS_PRINTED: rewards})
+    judged = claims.judge(Sessions({}), {}, rewards={AS_PRINTED: rewards})
     made = {row.name: row for row in judged}
     # 0.925 / 0.625 and 0.925 / 0.325
     assert made["SSIM: reward above aurora's"].mean == pytest.approx(48.0)
@@ -234,7 +236,7 @@ def test_a_small_version_makes_every_table_and_a_page(tmp_path: Path):
         assert any(row.table == table_name for row in done.rows)
     assert "Training and test are apart" in page
     document = json.loads((tmp_path / "out" / "reproduction.json").read_text(encoding="utf-8"))
-    assert set(document["means"]["synthetic"]) == set(nvc_cc_sweeps.CONTROLLERS)
+    assert set(document["means"]["synthetic"]) == set(sweeps.CONTROLLERS)
     assert {row["verdict"] for row in document["rows"]} <= set(VERDICTS)
     assert all((row["published"] is None) == (row["verdict"] == "no claim") for row in document["rows"])
     grids = [Grid.read(grid) for grid in document["grids"]]
@@ -272,22 +274,21 @@ def training(tests: list[float], rewards: list[float]) -> list[dict[str, float]]
 
 def test_a_training_has_converged_where_no_later_test_is_a_tenth_off_the_last():
     rounds = training([0.2, 1.05, 0.5, 0.95, 1.02, 1.0], [0.0, 0.3, 0.6, 0.9, 5.0, 5.0])
-    found = nvc_cc_trainings.convergence(rounds, 2.0, 1)
+    found = trainings.convergence(rounds, 2.0, 1)
     assert (found.steps, found.wall_s, found.last_reward) == (400, 4.0, 1.0)
     assert found.reward == pytest.approx((0.0 + 0.3 + 0.6 + 0.9) / 4)
     # Of rewards below nothing a tenth is one as well.
-    assert nvc_cc_trainings.convergence(training([-2.0, -1.0, -1.05], [0.0] * 3), None, 1).steps == 200
+    assert trainings.convergence(training([-2.0, -1.0, -1.05], [0.0] * 3), None, 1).steps == 200
 
 
 def test_a_safeguard_is_to_earn_more_and_take_longer():
-    def made(n_std: float | None, reward: float, steps: int) -> list[nvc_cc_trainings.Convergence]:
+    def made(n_std: float | None, reward: float, steps: int) -> list[trainings.Convergence]:
         return [
-            nvc_cc_trainings.Convergence(n_std, seed, reward + 0.01 * seed, steps + seed, 1.0, 1.0)
-            for seed in range(1, 6)
+            trainings.Convergence(n_std, seed, reward + 0.01 * seed, steps + seed, 1.0, 1.0) for seed in range(1, 6)
         ]
 
     points = [*made(None, 0.1, 1_000), *made(2.0, 0.2, 3_000), *made(0.5, 0.4, 500)]
-    found = {row.name: row for row in nvc_cc_claims.judge(Sessions({}), {}, (), points)}
+    found = {row.name: row for row in claims.judge(Sessions({}), {}, (), points)}
     more = found["reward until convergence, most sensitive less none"]
     assert (more.verdict, more.mean) == ("met", pytest.approx(0.3))
     longer = found["decisions until convergence, most sensitive less none"]

@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from legato.published.reproduction import Row
-from legato.published.verdict import Lead
 from legato.results.stats import Estimate
+from legato_studies.pages import paper_tables
+from legato_studies.papers.reproduction import Row
+from legato_studies.papers.verdict import Lead
 
 PAPERS = Path(__file__).resolve().parents[2] / "docs" / "papers"
 KEPT = sorted((PAPERS / "reproduced").glob("*.json"))
 
 
-@pytest.fixture(scope="module")
-def paper_tables(tool: Callable[[str], ModuleType]) -> ModuleType:
-    return tool("paper_tables")
-
-
 @pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.stem)
-def test_a_page_has_the_tables_of_its_reproduction(paper_tables: ModuleType, kept: Path) -> None:
+def test_a_page_has_the_tables_of_its_reproduction(kept: Path) -> None:
     page = paper_tables.page_of(kept).read_text(encoding="utf-8")
     assert paper_tables.written(page, json.loads(kept.read_text(encoding="utf-8"))) == page
 
 
-def test_set_ups_stand_side_by_side(paper_tables: ModuleType) -> None:
+def test_set_ups_stand_side_by_side() -> None:
     row = {"table": "III", "name": "gain", "published": 0.79, "why": "because", "low": -0.5, "high": 0.5}
     rows = [
         {**row, "mean": 0.1, "verdict": "not met", "setup": "stricter"},
@@ -41,7 +35,7 @@ def test_set_ups_stand_side_by_side(paper_tables: ModuleType) -> None:
     assert "| extra | 0.79 | – | – | 1.00 | undecidable |" in text
 
 
-def test_what_no_paper_claims_has_a_dash_and_what_it_claims_in_words_has_those(paper_tables: ModuleType) -> None:
+def test_what_no_paper_claims_has_a_dash_and_what_it_claims_in_words_has_those() -> None:
     ours = Estimate(1.0, 0.5, 1.5, 9, 9)
     made = (
         Row.of("III", "ours alone", None, ours, "not comparable", "the paper has no such figure"),
@@ -53,7 +47,7 @@ def test_what_no_paper_claims_has_a_dash_and_what_it_claims_in_words_has_those(p
     assert "| said to be ahead | above 0 | 1.00 (0.50 to 1.50) | met |" in text
 
 
-def test_a_mark_with_a_name_has_the_tables_of_that_name_and_the_other_the_rest(paper_tables: ModuleType) -> None:
+def test_a_mark_with_a_name_has_the_tables_of_that_name_and_the_other_the_rest() -> None:
     row = {"published": 1.0, "mean": -0.04, "low": None, "high": None, "verdict": "undecidable", "why": ""}
     rows = [{**row, "table": "Fig. 8", "name": "one"}, {**row, "table": "Hybrid, Fig. 8", "name": "two"}]
     lines = [["gcc", [[2.0, -0.04, 4.0]]], ["oracle", [[3.0, None, None]]]]
@@ -70,7 +64,7 @@ def test_a_mark_with_a_name_has_the_tables_of_that_name_and_the_other_the_rest(p
     assert paper_tables.written(made, {"paper": "nvc-cc", "rows": rows, "grids": [grid]}) == made
 
 
-def test_real_calls_have_a_mark_of_their_own(paper_tables: ModuleType) -> None:
+def test_real_calls_have_a_mark_of_their_own() -> None:
     row = {"published": 2.0, "mean": 1.0, "low": None, "high": None, "verdict": "undecidable", "why": ""}
     begin, end = paper_tables.BEGIN, paper_tables.END
     page = f"{begin} -->\nsimulated\n{end}\n{begin}, Real -->\n{end}\n"

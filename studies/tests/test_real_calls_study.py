@@ -11,8 +11,8 @@ import pytest
 
 from legato import _core, access_networks
 from legato.errors import Error
-from legato.published import real_calls
-from legato.published.real_calls import FIGURES, STUDIES, Call, judge
+from legato_studies.papers import real_calls
+from legato_studies.papers.real_calls import FIGURES, STUDIES, Call, judge
 
 
 def call(controller: str, window: int, ssim_db: float, *, valid: bool = True, access: str = "3G") -> Call:

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Legato
+from fixtures import Legato
 from legato import shipped
 from legato.errors import Error
-from legato.published import vtfrc, vtfrc_cells
-from legato.published.reproduction import AS_PRINTED, STRICTER, Paper, Reproduction, Row
 from legato.results.stats import Estimate
+from legato_studies.papers.reproduction import AS_PRINTED, STRICTER, Paper, Reproduction, Row
+from legato_studies.papers.vtfrc import cells as vtfrc_cells
+from legato_studies.papers.vtfrc import study as vtfrc
 
 
 def call(controller: str, clip: str, seed: int, f: float, coded_db: float, viewed_db: float) -> vtfrc.Call:

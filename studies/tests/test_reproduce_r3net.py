@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Legato
+from fixtures import Legato
 from legato import shipped
-from legato.published import r3net, r3net_cost, r3net_frontier, r3net_setups
-from legato.published.reproduction import Row
+from legato_studies.papers.r3net import cost, frontier, setups
+from legato_studies.papers.r3net import study as r3net
+from legato_studies.papers.reproduction import Row
 
 
 def made(lead: float) -> list[r3net.Call]:
@@ -76,19 +77,19 @@ def frontier_call(controller: str, network: int, loss: float, used: float) -> r3
 
 def test_two_policies_are_weighted_to_the_rivals_loss(monkeypatch: pytest.MonkeyPatch):
     names = ["guided-3", "guided-12"]
-    monkeypatch.setattr(r3net_frontier, "guided", lambda: names)
+    monkeypatch.setattr(frontier, "guided", lambda: names)
     calls = [
         frontier_call(controller, network, loss, used + network)
         for network in range(6)
         for controller, loss, used in (
             ("guided-12", 1.0, 70.0),
             ("guided-3", 3.0, 80.0),
-            (r3net_setups.TUNED, 2.5, 73.0),
-            (r3net_frontier.margin(0.08), 0.5, 60.0),
+            (setups.TUNED, 2.5, 73.0),
+            (frontier.margin(0.08), 0.5, 60.0),
             ("gcc", 9.0, 85.0),
         )
     ]
-    rows = {row.name: row for row in r3net_frontier.judge(calls, "as printed") if row.name.startswith("utilisation")}
+    rows = {row.name: row for row in frontier.judge(calls, "as printed") if row.name.startswith("utilisation")}
     # A quarter of the way back from 3 % to 1 %: 77.5 - 73; beyond the curve, its end: 70 - 60, 80 - 85.
     expected = {"the ukf tuned to Table 1": 4.5, "our ukf": 10.0, "gcc": -5.0}
     for rival, lead in expected.items():
@@ -97,24 +98,24 @@ def test_two_policies_are_weighted_to_the_rivals_loss(monkeypatch: pytest.Monkey
 
 
 def test_a_guidance_means_a_quantile_of_the_coming_capacity():
-    assert r3net_frontier.quantile("guided-3") == 0.25
+    assert frontier.quantile("guided-3") == 0.25
 
 
 def test_as_printed_there_are_audio_tcp_and_replayed_conditions_and_stricter_none():
-    printed, stricter = r3net_setups.setups()
+    printed, stricter = setups.setups()
     options = [" ".join(plan.options) for plan in printed.plans(1, quick=True).values()]
     assert all("audio.bitrate_bps" in given for given in options)
     assert any("tcp" in given for given in options)
     assert any("forward.conditions.trace" in given for given in options)
     assert not any("tcp" in " ".join(plan.options) for plan in stricter.plans(1, quick=True).values())
-    assert r3net_setups.TUNED in printed.rivals.values()
+    assert setups.TUNED in printed.rivals.values()
 
 
 @pytest.mark.slow
 def test_costs_are_measured_of_calls_that_send_the_same(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(r3net_cost, "REPEATS", 1)
-    monkeypatch.setattr(r3net_cost, "CALLS", 2)
-    rows = {row.name: row for row in r3net_cost.judge_cost()}
+    monkeypatch.setattr(cost, "REPEATS", 1)
+    monkeypatch.setattr(cost, "CALLS", 2)
+    rows = {row.name: row for row in cost.judge_cost()}
     assert rows["simulated over processor time"].published == 1000.0
     assert 0.0 < rows["R3Net's network, one decision (us)"].mean
 
@@ -127,9 +128,9 @@ def test_a_few_networks_are_played_for_real_and_the_page_says_so(tmp_path: Path,
     out = tmp_path / "r3net"
     legato("reproduce", "r3net", "--quick", "--seeds", "1", "--out", out)
     document = json.loads((out / "reproduction.json").read_text(encoding="utf-8"))
-    assert {"ukf", "gcc", "r3net", r3net_setups.TUNED} <= {call["controller"] for call in document["calls"]}
+    assert {"ukf", "gcc", "r3net", setups.TUNED} <= {call["controller"] for call in document["calls"]}
     networks = {call["network"] for call in document["calls"]}
-    assert len(networks) == r3net_setups.QUICK_PATHS * r3net_setups.QUICK_WINDOWS
+    assert len(networks) == setups.QUICK_PATHS * setups.QUICK_WINDOWS
     assert {row["setup"] for row in document["rows"]} == {"as printed", "stricter"}
     assert all(0.0 <= call["loss_percent"] <= 100.0 for call in document["calls"])
     assert {"capacity", "r3net", "ukf", "gcc"} <= document["figures"]["one_run"].keys()

@@ -13,8 +13,8 @@ from safetensors.numpy import save
 
 from legato import _core
 from legato.errors import RestorerError
-from legato.restorer import frames, weights
-from legato.restorer.weights import Shape
+from legato_studies.restorer import frames, weights
+from legato_studies.restorer.weights import Shape
 
 WIDTH, HEIGHT = 64, 40
 TINY = Shape(8, 2, ((1, 6), (3, 4)))
@@ -99,7 +99,7 @@ def test_a_correction_is_the_weighted_sum_of_its_bases(cell: int):
 def test_the_shipped_network_restores_a_short_stream_as_it_always_did():
     """Pictures made up, so that no change of the codec changes them; the last depends on all before it."""
     pytest.importorskip("onnxruntime", reason="needs the extra 'onnx'")
-    from legato.restorer.stage import Restorer
+    from legato_studies.restorer.stage import Restorer
 
     random, restorer = np.random.default_rng(11), Restorer()
     scene = np.kron(random.integers(60, 200, (10, 12)), np.ones((8, 8), np.int64))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from legato.published.reproduction import Row
-from legato.published.verdict import AtMost, Claim, Lead, Unchanged, Value, Verdict, judged, together
 from legato.results.stats import NO_FIGURE, Estimate
+from legato_studies.papers.reproduction import Row
+from legato_studies.papers.verdict import AtMost, Claim, Lead, Unchanged, Value, Verdict, judged, together
 
 
 def interval(mean: float, low: float, high: float) -> Estimate:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 
-from conftest import Legato
+from fixtures import Legato
 
 VERBS = (
     "demo",
@@ -15,11 +17,9 @@ VERBS = (
     "call",
     "compare",
     "gap",
-    "leaderboard",
     "link",
     "report",
     "replay",
-    "reproduce",
     "rtp-log",
     "profile",
     "traces",
@@ -52,6 +52,18 @@ def test_every_verb_explains_itself_with_an_example(legato: Legato, verb: tuple[
     shown = legato(*verb, "--help", env=None)
     assert shown.returncode == 0
     assert f"legato {' '.join(verb)}" in shown.stdout.partition("Example")[2]
+
+
+@pytest.mark.parametrize("verb", ["leaderboard", "reproduce"])
+def test_a_verb_whose_package_is_missing_says_what_to_install(tmp_path, verb: str):
+    hidden = "import importlib.metadata as m; m.entry_points = lambda **_: (); from legato.cli import main; main()"
+    arguments = [verb, "anything", "--out", "x", "--out", "y"]
+    said = subprocess.run([sys.executable, "-c", hidden, *arguments], cwd=tmp_path, capture_output=True, text=True)
+    assert (said.returncode, said.stdout) == (2, "")
+    assert said.stderr.splitlines() == [
+        f"error: {verb} needs the package legato-studies, which is not installed",
+        "hint: pip install legato-studies",
+    ]
 
 
 def test_the_version_is_the_crates(legato: Legato):
@@ -115,14 +127,9 @@ def test_every_controllers_parameters_are_toml(legato: Legato):
         (["run", "celular"], "celular: no such scenario file"),
         (["conformance", "--cases", "9.9", "--out", "x"], "cases = 9.9: no case has this name"),
         (["policy", "import", "m.onnx", "--like", "nowhere", "--out", "x"], "nowhere/policy.toml: No such file"),
-        (["reproduce", "nvc-cc", "--seeds", "2", "--out", "x"], "--seeds: nvc-cc has no such option"),
-        (["reproduce", "r3net", "--real", "--quick", "--out", "x"], "--quick: is not for --real"),
-        (["reproduce", "vtfrc", "--real", "--out", "x"], "--real: vtfrc has no such option"),
-        (["reproduce", "clcc", "--calls", "2", "--out", "x"], "--calls: is for --real"),
         (["demo", "--seeds", "0"], "--seeds = 0: has to be greater than or equal to 1"),
         (["run", "cellular", "--seed", "1", "--seed=abc"], "--seed = 1, abc: has to be a valid integer"),
         (["rtp-log", "x", "abc"], "call: has to be a valid integer"),
-        (["reproduce", "mine", "--out", "x"], "paper: 'mine' is not one of 'clcc'"),
         (["report", "nowhere"], "nowhere"),
         (["replay", "nowhere"], "nowhere: is not a run folder"),
         (["traces", "show", "nowhere.csv"], "nowhere.csv"),
@@ -158,9 +165,7 @@ def test_an_option_of_a_trace_that_is_no_number_is_named(legato: Legato, tmp_pat
         assert f"my.csv@{name}={value.title() if value == 'true' else value}: {name} has to be a number" in said.stderr
 
 
-@pytest.mark.parametrize(
-    "verb", [["conformance", "--cases", "5.1a-50"], ["reproduce", "vtfrc"], ["gap", "steady", "--peers", "legato"]]
-)
+@pytest.mark.parametrize("verb", [["conformance", "--cases", "5.1a-50"], ["gap", "steady", "--peers", "legato"]])
 def test_several_runs_are_not_put_into_a_file_or_among_other_files(legato: Legato, tmp_path, verb: list[str]):
     (tmp_path / "file").write_text("x")
     (tmp_path / "folder").mkdir()

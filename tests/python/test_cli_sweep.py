@@ -14,7 +14,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from conftest import Legato
+from fixtures import Legato
 from legato import shipped
 
 

@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-from conftest import ROOT, Legato
+from fixtures import ROOT, Legato
 from legato import shipped
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
+from fixtures import ROOT
 
 gymnasium = pytest.importorskip("gymnasium", reason="environments need the extra [gym]")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, Legato
+from fixtures import ROOT, Legato
 from legato import atomic, plan, shipped
 from legato.errors import Error, ScenarioError
 

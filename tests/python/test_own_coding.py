@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import Legato
+from fixtures import Legato
 from legato import _core
 from legato.errors import DataWarning
 

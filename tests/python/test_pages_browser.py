@@ -11,7 +11,6 @@ from legato import chart, pages, report
 from legato.call.browser import find
 from legato.conformance import page as conformance_page
 from legato.conformance.suite import conformance
-from legato.leaderboard import Size, leaderboard, write_page
 from run_folders import write_run
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -19,7 +18,7 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 pytestmark = pytest.mark.browser
 
 _ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
-KINDS = ("conformance", "leaderboard", "sections", "report")
+KINDS = ("conformance", "sections", "report")
 
 # Texts that stick out of their picture, which would cut them.
 _CUT = """() => [...document.querySelectorAll("figure svg text")].filter(text => {
@@ -58,11 +57,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         legend=(("c0", "simulated"), ("c1", "called")),
         charts=[("rate", drawn)],
     )
-    board = leaderboard(["gcc"], out=folder / "board", families=["cellular"], parts=["networks"], size=Size(2, 5.0))
     run = write_run(folder / "run", traces=("lte/a", "wifi/b"), clips=("anna",), duration_s=10.0)
     return {
         "conformance": conformance_page.write(suite, folder / "conformance.html"),
-        "leaderboard": write_page(board, folder / "leaderboard.html"),
         "sections": pages.write_sections(folder / "sections.html", "A page", ["What it says."], [section], kind="gap"),
         "report": report.write(run, folder / "report.html"),
     }
@@ -75,12 +72,8 @@ def opened(browser: object, file: Path, width: int) -> object:
     return page
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_page_is_as_wide_as_the_screen_and_cuts_no_label(
-    browser: object, files: dict[str, Path], kind: str, width: int
-) -> None:
-    page = opened(browser, files[kind], width)
+def fits(page: object, width: int) -> None:
+    """A page is as wide as the screen, cuts no label, and can be read; it is closed."""
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(_CUT) == []
     smallest = (
@@ -88,6 +81,14 @@ def test_a_page_is_as_wide_as_the_screen_and_cuts_no_label(
     )
     assert page.evaluate(smallest) >= 9, "can be read"
     page.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_is_as_wide_as_the_screen_and_cuts_no_label(
+    browser: object, files: dict[str, Path], kind: str, width: int
+) -> None:
+    fits(opened(browser, files[kind], width), width)
 
 
 @pytest.mark.parametrize("width", [1280, 390])

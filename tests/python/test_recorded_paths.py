@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import legato
-from conftest import Legato
+from fixtures import Legato
 from legato import _core, plan, report, shipped
 from legato.errors import ScenarioError, TraceError
 from legato.sweep import summary_rows

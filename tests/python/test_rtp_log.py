@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import legato
-from conftest import Legato
+from fixtures import Legato
 from run_folders import write_run, write_table
 
 MS = 1_000_000

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import legato
-from conftest import ROOT
+from fixtures import ROOT
 from legato import _core, shipped
 from legato.errors import ScenarioError, TraceError
 from legato.sweep import summary_rows

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from fixtures import ROOT
 from legato import shipped
 from legato.errors import ProfileError, ScenarioError
 
@@ -57,3 +59,11 @@ def test_a_file_goes_before_a_shipped_name(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     (tmp_path / "cellular").write_text("")
     assert shipped.scenario("cellular") == Path("cellular")
+
+
+def test_the_wheel_takes_the_product_alone() -> None:
+    """The studies are a package of their own; what maturin packs is this folder."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    source = ROOT / project["tool"]["maturin"]["python-source"]
+    assert [path.name for path in source.iterdir() if path.name != "__pycache__"] == ["legato"]
+    assert [entry["path"] for entry in project["tool"]["maturin"]["include"]] == ["python/legato/packed/**/*"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Legato
+from fixtures import Legato
 from legato import clips, plan, shipped, specs
 from legato.errors import ControllerError, DataWarning, Error, ProfileError, TraceError
 

@@ -63,6 +63,13 @@ class TestLayers:
     def test_a_crate_without_a_line_in_the_table_is_refused(self, run):
         assert "has no line in the layer table" in run("check_layers", manifest("helpers"))[0]
 
+    def test_the_product_names_no_study(self, run):
+        files = {
+            "python/legato/sweep.py": "def f():\n    from legato_studies.papers import verdict\n",
+            "studies/legato_studies/a.py": "import legato_studies.papers\n",
+        }
+        assert run("check_layers", files) == ["python/legato/sweep.py:2: legato.sweep imports legato_studies"]
+
     def test_a_report_reads_run_folders_only(self, run):
         files = {
             "python/legato/report/a.py": "from legato import sweep\nfrom legato.errors import Error\n",

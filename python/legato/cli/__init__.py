@@ -11,6 +11,7 @@ import itertools
 import re
 import sys
 import traceback
+from importlib import metadata
 from typing import Annotated, Any
 
 import typer
@@ -49,10 +50,32 @@ _VERBS = (
     "reproduce", "train", "profile",
 )  # fmt: skip
 _GROUPS = ("traces", "controllers", "policy")
-for _verb in _VERBS:
-    _name = _verb.replace("-", "_")
-    _module = importlib.import_module(f"legato.cli.{_name}")
-    app.command(_verb, help=_module.HELP, cls=OncePerOption)(getattr(_module, _name))
+_OF_STUDIES = ("leaderboard", "reproduce")
+"""Verbs of the package ``legato-studies``."""
+
+
+def _add(verb: str, module: Any) -> None:
+    """A verb is the function of its name in its module, explained by the module's ``HELP``."""
+    app.command(verb, help=module.HELP, cls=OncePerOption)(getattr(module, verb.replace("-", "_")))
+
+
+def _add_missing(verb: str, package: str) -> None:
+    """In place of a verb whose package is not installed: whatever is typed after it, the answer is what to install."""
+    anything = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+    @app.command(verb, help=f"Needs {package}: `pip install {package}`.", context_settings=anything)
+    def refuse() -> None:
+        raise Error(f"{verb} needs the package {package}, which is not installed", f"pip install {package}")
+
+
+_installed = {point.name: point for point in metadata.entry_points(group="legato.verbs")}
+for _verb in dict.fromkeys((*_VERBS, *sorted(_installed))):
+    if _verb in _installed:
+        _add(_verb, _installed[_verb].load())
+    elif _verb in _OF_STUDIES:
+        _add_missing(_verb, "legato-studies")
+    else:
+        _add(_verb, importlib.import_module(f"legato.cli.{_verb.replace('-', '_')}"))
 for _group in _GROUPS:
     app.add_typer(importlib.import_module(f"legato.cli.{_group}").app, name=_group)
 

@@ -1,4 +1,4 @@
-"""Which VMAF pictures of a clip have at a size and PSNR: the table that :mod:`legato.profile.vmaf_table` measures."""
+"""Which VMAF pictures of a clip have at a size and PSNR, from a table that was measured of them."""
 
 from __future__ import annotations
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -79,9 +81,18 @@ def dense(name: str, source: str, inputs: int, outputs: int, activation: str) ->
 
 
 def names() -> list[str]:
-    """Every recipe: one file each in train/recipes."""
-    folder = Path(__file__).with_name("recipes")
-    return sorted(path.stem.replace("_", "-") for path in folder.glob("*.py") if path.stem != "__init__")
+    """Every recipe: one file each in train/recipes, and in packages that name theirs by entry point."""
+    return sorted(_modules())
+
+
+def _modules() -> dict[str, str]:
+    """The module of each recipe, by the recipe's name."""
+    packages = [point.value for point in metadata.entry_points(group="legato.recipes")]
+    return {
+        module.name.replace("_", "-"): f"{package}.{module.name}"
+        for package in ("legato.train.recipes", *packages)
+        for module in pkgutil.iter_modules(importlib.import_module(package).__path__)
+    }
 
 
 def load(name: str) -> Recipe:
@@ -102,4 +113,4 @@ def load(name: str) -> Recipe:
         raise TrainingError(
             f"no recipe is named {name}", f"there are {', '.join(names()) or 'none'}; or name a .py file"
         )
-    return importlib.import_module(f"legato.train.recipes.{name.replace('-', '_')}").RECIPE
+    return importlib.import_module(_modules()[name]).RECIPE

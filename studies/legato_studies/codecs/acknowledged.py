@@ -1,9 +1,9 @@
 """H.264, VP8 and VP9 with reports, beside the hybrid codec with reports: docs/hybrid-codec.md's last tables.
 
-    python -m legato.profile.acknowledged CLIP... --out table.md [--frames 96]
+    python -m legato_studies.codecs.acknowledged CLIP... --out table.md [--frames 96]
 
 Loss comes and goes every ten frames, each frame is reported three frames later, as over a round trip of 100 ms, and
-the figure is the mean SSIM in dB over the frames under loss (:mod:`legato.profile.hybrid_reports`).
+the figure is the mean SSIM in dB over the frames under loss (:mod:`legato_studies.codecs.hybrid_reports`).
 OpenH264 codes pictures in slices, as many of eight as its rate control allows, at the bitrate that x264 spent on the
 clip; each slice is a packet, and FFmpeg conceals what is lost (``guess_mvs+deblock``).
 
@@ -27,18 +27,18 @@ import numpy as np
 
 from legato import _core
 from legato.profile.clip import Clip, Pictures
-from legato.profile.hybrid import (
+from legato.profile.loss import Decoder
+from legato.profile.tables import quality
+from legato.profile.x264 import X264
+from legato_studies.codecs.hybrid import (
     FIRST,
     KBPS,
     _cell,
     _coded,
     _header,
 )
-from legato.profile.hybrid_parts import Row, tabulate
-from legato.profile.hybrid_reports import LOSSES, MAX_PACKET_BYTES, REPORT_AFTER, WINDOW, Sender, reported_db
-from legato.profile.loss import Decoder
-from legato.profile.tables import quality
-from legato.profile.x264 import X264
+from legato_studies.codecs.hybrid_parts import Row, tabulate
+from legato_studies.codecs.hybrid_reports import LOSSES, MAX_PACKET_BYTES, REPORT_AFTER, WINDOW, Sender, reported_db
 
 SLICES = 8
 VPX = ("vp8", "vp9")

@@ -1,4 +1,4 @@
-"""The profiles that come with Legato, measured again: ``python -m legato.profile.collection SOURCES``."""
+"""The profiles that come with Legato, measured again: ``python -m legato_studies.codecs.collection SOURCES``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def measure_collection(table: Path, sources: Path, out: Path, only: set[str]) ->
 
 def main() -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m legato.profile.collection", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m legato_studies.codecs.collection", description=__doc__)
     parser.add_argument("sources", type=Path, help="folder of the source clips")
     parser.add_argument("--table", type=Path, default=Path("profiles/clips.toml"))
     parser.add_argument("--out", type=Path, default=Path("profiles"))

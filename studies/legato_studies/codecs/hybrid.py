@@ -1,6 +1,6 @@
 """The hybrid codec against x264: rate and quality, loss, what is left of a loss, speed, and budgets.
 
-    python -m legato.profile.hybrid CLIP... --out tables.md [--frames 96]
+    python -m legato_studies.codecs.hybrid CLIP... --out tables.md [--frames 96]
 
 ``scene`` in place of a clip is the generated scene of calls. Each clip is coded by x264 (superfast, zerolatency) at 300
 and 800 kbit/s, and by the hybrid codec with as many bytes per frame as x264 used in the mean, headers included. Frames
@@ -12,7 +12,7 @@ each clip are kept in the folder ``tables.parts``: a run that was cut off goes o
 - *Reed-Solomon*: x264 with 80 % of the bitrate, the rest is parity; a frame that cannot be restored freezes the picture
   until the window ends. An ideal code: any k of n packets restore a frame.
 - *hybrid*: nothing is reported within the window. Senders that hear of their losses:
-  ``python -m legato.profile.hybrid_adaptive``.
+  ``python -m legato_studies.codecs.hybrid_adaptive``.
 
 Quality is SSIM in dB (docs/metrics.md), the mean over frames; intervals are over clips.
 """
@@ -28,12 +28,12 @@ import numpy as np
 
 from legato import _core
 from legato.profile.clip import Clip, Pictures
-from legato.profile.hybrid_parts import MAX_HEIGHT, Row, tabulate
-from legato.profile.hybrid_reports import KEY_WORTH, LOSSES, REPORT_AFTER, WINDOW, arrive, luma_of
 from legato.profile.loss import Decoder
 from legato.profile.tables import fps_text, quality
 from legato.profile.x264 import X264, Coded, Encoder
 from legato.results.stats import grouped_mean
+from legato_studies.codecs.hybrid_parts import MAX_HEIGHT, Row, tabulate
+from legato_studies.codecs.hybrid_reports import KEY_WORTH, LOSSES, REPORT_AFTER, WINDOW, arrive, luma_of
 
 KBPS = (300, 800)
 RUNS = 10

@@ -1,10 +1,10 @@
 """The hybrid codec where the sender hears of its losses, and adds copies of motion for them as calls do.
 
-    python -m legato.profile.hybrid_adaptive CLIP... --out tables.md [--frames 96]
+    python -m legato_studies.codecs.hybrid_adaptive CLIP... --out tables.md [--frames 96]
 
-Clips, bytes per frame and quality are those of ``python -m legato.profile.hybrid``; what is lost, reported and counted:
-:mod:`legato.profile.hybrid_reports`. Figures of each clip are kept beside the tables: a run that was cut off goes on
-where it was.
+Clips, bytes per frame and quality are those of ``python -m legato_studies.codecs.hybrid``; what is lost, reported and
+counted: :mod:`legato_studies.codecs.hybrid_reports`. Figures of each clip are kept beside the tables: a run that was
+cut off goes on where it was.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from legato.profile.clip import Clip, Pictures
-from legato.profile.hybrid import FIRST, KBPS, _above, _cell, _coded, _header
-from legato.profile.hybrid_parts import Row, tabulate
-from legato.profile.hybrid_reports import (
+from legato.profile.x264 import X264
+from legato_studies.codecs.hybrid import FIRST, KBPS, _above, _cell, _coded, _header
+from legato_studies.codecs.hybrid_parts import Row, tabulate
+from legato_studies.codecs.hybrid_reports import (
     KEY_WORTH,
     KINDS,
     LOSSES,
@@ -28,7 +29,6 @@ from legato.profile.hybrid_reports import (
     choices,
     reported_db,
 )
-from legato.profile.x264 import X264
 
 SENDERS = {"4 packets": Sender(4, 0), "8 packets, 1 copy": Sender(8, 1), "adaptive": Sender(4, None)}
 DEFAULT = "4 packets"

@@ -1,11 +1,11 @@
 """Fits the one constant of the hybrid codec's loss model: how fast the encoder corrects damage of which it knows.
 
-    python -m legato.profile.hybrid_fit --clips yes.mkv lrwp9a.mpg night.mkv --height 180 --seeds 2 --frames 60
+    python -m legato_studies.codecs.hybrid_fit --clips yes.mkv lrwp9a.mpg night.mkv --height 180 --seeds 2 --frames 60
 
 gives ``LATER`` of ``crates/media/src/decoder/hybrid.rs``, the share of that damage which a whole frame leaves. Codec
-and model play the schedules of :mod:`legato.profile.hybrid_truth` under its losses. The best share has the smallest
-mean absolute difference of SSIM between the model and the median of the codec's plays. It is fitted again without each
-of the clips, which shows how much it depends on that one.
+and model play the schedules of :mod:`legato_studies.codecs.hybrid_truth` under its losses. The best share has the
+smallest mean absolute difference of SSIM between the model and the median of the codec's plays. It is fitted again
+without each of the clips, which shows how much it depends on that one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from legato.errors import Error
 from legato.profile.clip import read_clip
-from legato.profile.hybrid_truth import FRAMES, measured, modelled, plays
+from legato_studies.codecs.hybrid_truth import FRAMES, measured, modelled, plays
 
 SHARES = np.round(np.arange(0.4, 1.0001, 0.01), 2)
 """Those that are tried."""
@@ -56,7 +56,9 @@ def report(errors: dict[str, np.ndarray]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m legato.profile.hybrid_fit", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m legato_studies.codecs.hybrid_fit", description=__doc__.split("\n")[0]
+    )
     parser.add_argument("--clips", type=Path, nargs="+", required=True, help="video files")
     parser.add_argument("--height", type=int, default=180, help="rows to compare at [default: 180]")
     parser.add_argument("--seeds", type=int, default=2, help="schedules per clip [default: 2]")

@@ -1,6 +1,6 @@
 """The hybrid codec against its model, over the same losses: how true the sizes and the pictures of the simulator are.
 
-    python -m legato.profile.hybrid_truth --clips bird.mkv foreman.mp4 --height 180 --out truth/
+    python -m legato_studies.codecs.hybrid_truth --clips bird.mkv foreman.mp4 --height 180 --out truth/
 
 Each clip is coded by the real codec along a random schedule of bitrates, its packets are lost by chance, each frame is
 reported three frames later, and what the receiver shows is compared with the clip. The model of the clip's profile
@@ -31,8 +31,8 @@ from legato.profile.clip import Clip, Pictures, read_clip
 from legato.profile.hybrid_tables import Receiver, Stream
 from legato.profile.measure import profile_clip
 from legato.profile.tables import quality
-from legato.profile.truth import contents, schedule
 from legato.results.stats import grouped_mean
+from legato_studies.codecs.truth import contents, schedule
 
 LOSSES = (0.0, 0.05, 0.2, 0.5)
 REPORT_AFTER = 3
@@ -255,7 +255,9 @@ def _cell(found: list[tuple[str, float]], unit: str = "") -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m legato.profile.hybrid_truth", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m legato_studies.codecs.hybrid_truth", description=__doc__.split("\n")[0]
+    )
     parser.add_argument("--clips", type=Path, nargs="+", required=True, help="video files")
     parser.add_argument("--height", type=int, default=180, help="rows to compare at [default: 180]")
     parser.add_argument("--seeds", type=int, default=1, help="schedules per clip")

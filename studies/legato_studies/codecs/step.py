@@ -1,6 +1,6 @@
 """How encoders follow their target when it falls to a quarter and comes back: the real ones, and the models of them.
 
-    python -m legato.profile.step --clips data/clips/yes.mkv scene --out step/ [--calls] [--page docs/encoders.md]
+    python -m legato_studies.codecs.step --clips CLIP... --out step/ [--calls] [--page docs/encoders.md]
 
 Plays each clip at 30 pictures a second through every encoder alone, with no call around it. The target alternates
 between two bitrates, 4 s each and a little more, so that each change meets other pictures and another place in the
@@ -9,8 +9,8 @@ first bin being the first that is coded at the new target; mean over the changes
 
 The encoders: OpenH264, VP8 and VP9 as real calls have them (:class:`legato._core.LiveEncoder`), and x264 with rate
 buffers of 100 and 500 ms. The models are those of OpenH264 and x264, on the clip's own tables. With ``--calls``
-OpenH264 inside a call of ours too, and Chromium's own encoders (:mod:`legato.profile.step_call`), at the pace of the
-clock.
+OpenH264 inside a call of ours too, and Chromium's own encoders (:mod:`legato_studies.codecs.step_call`), at the pace of
+the clock.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from numpy.typing import NDArray
 
 from legato import _core
 from legato.errors import Error
-from legato.profile import step_call
 from legato.profile.clip import Clip, Pictures, read_clip
 from legato.profile.measure import profile_clip
 from legato.profile.tables import fps_text
-from legato.profile.truth import contents
 from legato.profile.x264 import X264, Encoder
+from legato_studies.codecs import step_call
+from legato_studies.codecs.truth import contents
 
 FPS = 30
 BIN_FRAMES = 3
@@ -225,14 +225,14 @@ def _write_csv(found: Sequence[Response], path: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m legato.profile.step", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m legato_studies.codecs.step", description=__doc__)
     parser.add_argument("--clips", nargs="+", required=True, help="video files, or `scene`")
     parser.add_argument("--height", type=int, help="rows to compare at [default: the clip's, at most 360]")
     parser.add_argument("--calls", action="store_true", help="in calls too: 5 minutes a clip, on a quiet machine")
     parser.add_argument("--out", type=Path, help="folder for profiles and step.csv")
     parser.add_argument("--page", type=Path, help="write the page with tables and a picture here")
     chosen = parser.parse_args(arguments)
-    from legato.profile import step_page
+    from legato_studies.codecs import step_page
 
     try:
         with tempfile.TemporaryDirectory() as scratch:

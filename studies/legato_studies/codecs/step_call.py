@@ -1,4 +1,4 @@
-"""How encoders follow their target inside calls, for :mod:`legato.profile.step`.
+"""How encoders follow their target inside calls, for :mod:`legato_studies.codecs.step`.
 
 Ours: a call between two ends of ours over a link that holds nothing back, its target that of `fixed` with steps.
 Chromium's own: a page that calls itself, its sender limited to the target by ``maxBitrate``. Every frame is counted by

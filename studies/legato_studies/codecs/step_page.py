@@ -1,4 +1,4 @@
-"""The page and the picture of :mod:`legato.profile.step`."""
+"""The page and the picture of :mod:`legato_studies.codecs.step`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from legato import chart
-from legato.profile.step import BIN_FRAMES, BINS, CALLED, CHANGES, FPS, Array, Response, error, excess_ms, pairs
+from legato_studies.codecs.step import BIN_FRAMES, BINS, CALLED, CHANGES, FPS, Array, Response, error, excess_ms, pairs
 
 TOLERANCE_RATIO = 0.1
 """How far a model's bin may be from the real encoder's."""
@@ -21,7 +21,7 @@ HEAD = """# How encoders follow their target
 
 Written by
 
-    python -m legato.profile.step --page docs/encoders.md {option}\\
+    python -m legato_studies.codecs.step --page docs/encoders.md {option}\\
         --clips {clips}
 
 A controller's verdict is worth what its source is worth. When a link falls to a quarter, the controller asks for a

@@ -1,6 +1,6 @@
 """Model against encoder: how true the codec model is, on schedules of targets it never saw.
 
-    python -m legato.profile.truth --clips data/clips/*.mp4 --seeds 2 --out truth/
+    python -m legato_studies.codecs.truth --clips data/clips/*.mp4 --seeds 2 --out truth/
 
 Codes each clip with the real x264 (and OpenH264) along a random schedule of targets, lets the model
 of the clip's profile do the same, and prints how they compare. Only the tables of a profile are
@@ -221,7 +221,7 @@ def table(found: Sequence[Verdict]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m legato.profile.truth", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m legato_studies.codecs.truth", description=__doc__)
     parser.add_argument("--clips", type=Path, nargs="+", required=True, help="video files")
     parser.add_argument("--height", type=int, help="rows to compare at [default: half the clip's]")
     parser.add_argument("--seeds", type=int, default=2, help="schedules a clip")

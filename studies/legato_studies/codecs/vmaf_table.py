@@ -1,4 +1,6 @@
-"""VMAF of a clip at every size and quantiser, beside its profile: ``python -m legato.profile.vmaf_table SOURCES NAME``.
+"""VMAF of a clip at every size and quantiser, beside its profile.
+
+    python -m legato_studies.codecs.vmaf_table SOURCES NAME
 
 A simulated call has no pixels, and so no VMAF of its own. But what it shows is a picture of the clip, coded at a size
 and with an error that it knows; this table says which VMAF pictures of that size and PSNR have. Needs the extra
@@ -67,7 +69,7 @@ def scores(program: str, full: Pictures, shown: list[np.ndarray]) -> list[float]
 
 def main() -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m legato.profile.vmaf_table", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m legato_studies.codecs.vmaf_table", description=__doc__)
     parser.add_argument("sources", type=Path, help="folder of the source clips")
     parser.add_argument("name", help="of the table")
     parser.add_argument("--table", type=Path, default=Path("profiles/clips.toml"))

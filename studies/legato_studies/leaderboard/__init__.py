@@ -1,12 +1,12 @@
 """Every controller on the same page (``legato leaderboard``): recorded links, company, conformance, papers' settings.
 
-What is played is :func:`leaderboard`; :mod:`legato.leaderboard.page` writes it as HTML and as Markdown.
+What is played is :func:`leaderboard`; :mod:`legato_studies.leaderboard.page` writes it as HTML and as Markdown.
 """
 
-from legato.leaderboard.board import CLIPS, ENCODERS, PARTS, Board, Size, leaderboard
-from legato.leaderboard.calls import Calls, Link
-from legato.leaderboard.links import FAMILIES, by_turns, untuned_links
-from legato.leaderboard.page import write_markdown, write_page
+from legato_studies.leaderboard.board import CLIPS, ENCODERS, PARTS, Board, Size, leaderboard
+from legato_studies.leaderboard.calls import Calls, Link
+from legato_studies.leaderboard.links import FAMILIES, by_turns, untuned_links
+from legato_studies.leaderboard.page import write_markdown, write_page
 
 __all__ = [
     "CLIPS",

@@ -13,12 +13,12 @@ from legato.conformance import CASES
 from legato.conformance.contestants import playable
 from legato.conformance.suite import Suite, conformance
 from legato.errors import Error, did_you_mean
-from legato.leaderboard import calls, company, edges, papers
-from legato.leaderboard.calls import Calls, Link
-from legato.leaderboard.company import Company
-from legato.leaderboard.edges import Edges
-from legato.leaderboard.links import chosen, untuned_links
 from legato.sweep import Progress, check_empty
+from legato_studies.leaderboard import calls, company, edges, papers
+from legato_studies.leaderboard.calls import Calls, Link
+from legato_studies.leaderboard.company import Company
+from legato_studies.leaderboard.edges import Edges
+from legato_studies.leaderboard.links import chosen, untuned_links
 
 BASE = "gcc"
 CEILING = "clairvoyant"
@@ -84,7 +84,7 @@ def leaderboard(
         controllers: names, with parameters as for :func:`legato.compare`; none: every one that adapts. `gcc`, from
             which all are measured, and `clairvoyant`, which is the ceiling, play in any case.
         out: the folder; the runs are below ``out/runs``.
-        families: of links, by the names of :data:`legato.leaderboard.FAMILIES`; none: all.
+        families: of links, by the names of :data:`legato_studies.leaderboard.FAMILIES`; none: all.
         clips: profiles, easy ones and hard ones.
         encoders: as in scenarios, ``video.encoder``.
         parts: of :data:`PARTS`.

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from legato import plan as plans
-from legato.leaderboard.measures import FLOOR, MEASURES, Measure
 from legato.results import stats
 from legato.results.stats import Array, Estimate
 from legato.sweep import Progress, query, sweep
+from legato_studies.leaderboard.measures import FLOOR, MEASURES, Measure
 
 COLUMNS = tuple(measure.column for measure in (*MEASURES, FLOOR))
 Network = tuple[str, str]

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legato import plan as plans
-from legato.leaderboard.measures import GOODPUT, P95, PICTURE, STALLED, Measure
 from legato.results.stats import Estimate, grouped_mean
 from legato.sweep import Progress, query, sweep
+from legato_studies.leaderboard.measures import GOODPUT, P95, PICTURE, STALLED, Measure
 
 CLEAN = "clean"
 BASE = "gcc"

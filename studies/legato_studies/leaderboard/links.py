@@ -7,8 +7,8 @@ from pathlib import Path
 
 from legato import shipped
 from legato.errors import Error, did_you_mean
-from legato.leaderboard.calls import Link
-from legato.published.nvc_cc_sweeps import FAMILIES as RECORDED
+from legato_studies.leaderboard.calls import Link
+from legato_studies.papers.nvc_cc.sweeps import FAMILIES as RECORDED
 
 FAMILIES = {**RECORDED, "hairpin": ("hairpin", 0.25)}
 """By the name in tables: the shipped family, and what its rates are multiplied by, since most are too fast for a call.

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from legato import atomic, pages
-from legato.leaderboard import tables
-from legato.leaderboard.board import BASE, CEILING, Board
-from legato.leaderboard.measures import P95, PICTURE, STALLED
-from legato.leaderboard.pictures import Bar, Point, bars, scatter
 from legato.pages import Cell, Section
+from legato_studies.leaderboard import tables
+from legato_studies.leaderboard.board import BASE, CEILING, Board
+from legato_studies.leaderboard.measures import P95, PICTURE, STALLED
+from legato_studies.leaderboard.pictures import Bar, Point, bars, scatter
 
 TITLE = "Leaderboard"
 OWN = "legato"

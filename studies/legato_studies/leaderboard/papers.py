@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from legato import shipped
-from legato.leaderboard import calls
-from legato.leaderboard.calls import Call, Calls, Link
-from legato.leaderboard.measures import GOODPUT, P95, STALLED, Measure
 from legato.results import stats
 from legato.results.stats import Array, Estimate
 from legato.sweep import Progress
+from legato_studies.leaderboard import calls
+from legato_studies.leaderboard.calls import Call, Calls, Link
+from legato_studies.leaderboard.measures import GOODPUT, P95, STALLED, Measure
 
 
 @dataclass(frozen=True)

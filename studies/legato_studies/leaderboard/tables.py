@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from legato import controllers as registry
-from legato.leaderboard import papers
-from legato.leaderboard.board import BASE, CEILING, Board
-from legato.leaderboard.calls import Calls
-from legato.leaderboard.company import SHARINGS, Company
-from legato.leaderboard.edges import CLEAN, EDGES, Edges
-from legato.leaderboard.measures import (
+from legato.pages import Cell, Section, counted
+from legato.results.stats import NO_FIGURE, Estimate
+from legato_studies.leaderboard import papers
+from legato_studies.leaderboard.board import BASE, CEILING, Board
+from legato_studies.leaderboard.calls import Calls
+from legato_studies.leaderboard.company import SHARINGS, Company
+from legato_studies.leaderboard.edges import CLEAN, EDGES, Edges
+from legato_studies.leaderboard.measures import (
     FLOOR,
     GOODPUT,
     HEADROOM,
@@ -22,8 +24,6 @@ from legato.leaderboard.measures import (
     TIMELY,
     Measure,
 )
-from legato.pages import Cell, Section, counted
-from legato.results.stats import NO_FIGURE, Estimate
 
 Row = tuple[str | Cell, ...]
 KINDS = {"oracle": "knows the link", CEILING: "knows the link"}

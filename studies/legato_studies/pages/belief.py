@@ -1,6 +1,6 @@
 """Writes docs/belief.md: how often the link's true rate is below the quantiles that `legato` believes in.
 
-    python tools/belief.py [--files N] [--page FILE]
+    python -m legato_studies.pages belief [--files N] [--page FILE]
 
 `legato` plays live windows of files that neither it nor its belief was tuned on. Every 100 ms its quantiles are set
 beside the link's mean rate over the next 100 ms, and over the next 500 ms.
@@ -17,14 +17,14 @@ from typing import NamedTuple
 
 import duckdb
 import numpy as np
-from gcc_profiles import WINDOW_S, windows_of
 
 from legato import _core, chart, plan, shipped
-from legato.leaderboard import untuned_links
 from legato.results.stats import Estimate, grouped_mean
 from legato.sweep import parts, sweep
+from legato_studies.leaderboard import untuned_links
+from legato_studies.pages.gcc_profiles import WINDOW_S, windows_of
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "belief.md"
 PICTURE = Path("images") / "belief.svg"
 """Beside the page."""
@@ -42,7 +42,8 @@ GAUGES = (*(f"belief_p{part}_bps" for part in PARTS), "legato_capacity_bps")
 
 HEAD = """# What legato believes of the link, and how honestly
 
-Written by `python tools/belief.py`. [`legato`](legato.md) holds a probability for each rate that the link may have
+Written by `python -m legato_studies.pages belief`.
+[`legato`](legato.md) holds a probability for each rate that the link may have
 (`crates/control/src/controllers/legato/belief.rs`), and records its quantiles when a picture is captured:
 `belief_p10_bps`, `belief_p50_bps` and `belief_p90_bps`, drawn in reports among a controller's gauges.
 

@@ -1,6 +1,6 @@
 """Writes docs/ceiling.md: what `clairvoyant` reaches on every shipped family of links, and the best of all others.
 
-    python tools/ceiling.py [--links N] [--duration SECONDS]
+    python -m legato_studies.pages ceiling [--links N] [--duration SECONDS]
 
 Every controller of the registry plays every link, with one clip; figures are means over links. A bold figure of another
 controller is better than the ceiling's.
@@ -16,10 +16,10 @@ from pathlib import Path
 
 from legato import plan, shipped
 from legato.conformance.contestants import playable
-from legato.published.nvc_cc_sweeps import FAMILIES, recorded_links
 from legato.sweep import sweep
+from legato_studies.papers.nvc_cc.sweeps import FAMILIES, recorded_links
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "ceiling.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "ceiling.md"
 CEILING = "clairvoyant"
 KNOWS_THE_CAPACITY = "oracle"
 CLIP = "foreman"
@@ -54,7 +54,8 @@ FLOOR = Measure("stall_floor_ratio", "stall floor, %", False, 100, 2)
 
 HEAD = """# The ceiling: how far from it the others are
 
-Written by `python tools/ceiling.py`. `clairvoyant` knows when each byte will cross the link
+Written by `python -m legato_studies.pages ceiling`.
+`clairvoyant` knows when each byte will cross the link
 (`crates/control/src/controllers/clairvoyant.rs`): it fits each frame into what the link passes within
 50 ms of its capture, skips what would come too late, and sends nothing into a dead link. It does not know random
 losses. `oracle`, which papers call the upper bound, knows the capacity alone.

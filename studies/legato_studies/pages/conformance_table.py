@@ -1,6 +1,6 @@
 """Writes the tables of docs/conformance.md and, on request, which verdicts changed since an earlier commit.
 
-    python tools/conformance_table.py runs/rfc8867/verdicts.json [--changes-since REVISION]
+    python -m legato_studies.pages conformance_table runs/rfc8867/verdicts.json [--changes-since REVISION]
 
 The verdicts are what `legato conformance --out runs/rfc8867` wrote. The page keeps all of its text; its tables are
 replaced. The table of changes is replaced only with `--changes-since`: it compares with the page of that commit.
@@ -18,7 +18,7 @@ from typing import Any
 
 from legato import controllers
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "conformance.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "conformance.md"
 REFERENCES = ("fixed", "oracle")
 COMPARED_WITH = ("-reference", "-plain")
 """Runs that another case is compared with: no cases themselves."""

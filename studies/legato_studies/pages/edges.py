@@ -1,6 +1,6 @@
 """Writes docs/edges.md: `legato` beside `gcc` in the edge cases of scenarios/edges.
 
-python tools/edges.py [--seeds N]
+python -m legato_studies.pages edges [--seeds N]
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ import tempfile
 from pathlib import Path
 
 from legato import shipped
-from legato.leaderboard import edges
-from legato.leaderboard.edges import CLEAN, EDGES, SHOWN, Edges
-from legato.leaderboard.measures import Measure
+from legato_studies.leaderboard import edges
+from legato_studies.leaderboard.edges import CLEAN, EDGES, SHOWN, Edges
+from legato_studies.leaderboard.measures import Measure
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "edges.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "edges.md"
 CONTROLLERS = ("gcc", "legato")
 HEAD = """# Edge cases
 
-Written by `python tools/edges.py`. Each row is a case of `scenarios/edges`: one thing that breaks controllers, on a
+Written by `python -m legato_studies.pages edges`.
+Each row is a case of `scenarios/edges`: one thing that breaks controllers, on a
 link of 2.5 Mbit/s with a round trip of 50 ms, a minute per call, means over {seeds} seeds with 95 % intervals. `clean`
 has nothing in its way.
 

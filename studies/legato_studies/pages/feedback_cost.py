@@ -1,7 +1,7 @@
 """Writes docs/cost.md: what each controller costs for a frame of 16 packets and its feedback.
 
     cargo build --release -p legato-control --example feedback_cost
-    python tools/feedback_cost.py [PROGRAM]
+    python -m legato_studies.pages feedback_cost [PROGRAM]
 
 Times are of this machine; instructions, which callgrind counts, hardly depend on it, and are left out without valgrind.
 """
@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "cost.md"
 PROGRAM = ROOT / "target" / "release" / "examples" / "feedback_cost"
 FRAMES = 900
@@ -25,7 +25,8 @@ MOST_NS = 2_000
 OWN = "legato"
 HEAD = """# What a controller costs
 
-Written by `python tools/feedback_cost.py`, which runs `crates/control/examples/feedback_cost.rs`: half a minute of
+Written by `python -m legato_studies.pages feedback_cost`,
+which runs `crates/control/examples/feedback_cost.rs`: half a minute of
 frames of 16 packets every 33 ms, with feedback on each frame, replayed in one thread with all in the cache; what
 `fixed` costs, which does nothing, is taken off. *Feedback* is the feedback on 16 packets alone, with the decision that
 is read after it; *frame* is all that a controller at the sender gets of a frame. Times are the best of 200 rounds on

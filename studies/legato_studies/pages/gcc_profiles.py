@@ -1,6 +1,6 @@
 """Writes docs/gcc-profiles.md: `gcc` with the profile `low-delay` against `m150` on live links of every shipped family.
 
-    python tools/gcc_profiles.py [--windows N]
+    python -m legato_studies.pages gcc_profiles [--windows N]
 
 Links are windows of a minute of recorded traces, slowed to a mean of at most 1.25 Mbit/s, in which no second carries
 less than 50 kbit/s. The profile was tuned on the training windows of `legato.access_networks`; files that these are of
@@ -24,7 +24,7 @@ from legato import _core, access_networks, plan, shipped
 from legato.access_networks import MEAN_BPS, TEST_CLIPS
 from legato.sweep import parts, sweep
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "gcc-profiles.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "gcc-profiles.md"
 WINDOW_S = 60
 LIVE_BPS = 50e3
 WINDOWS = 24
@@ -42,7 +42,8 @@ FIGURES = (
 )  # fmt: skip
 HEAD = """# Two profiles of `gcc`
 
-Written by `python tools/gcc_profiles.py`. `gcc@profile=low-delay` against `gcc` (`profile=m150`, libwebrtc's numbers)
+Written by `python -m legato_studies.pages gcc_profiles`.
+`gcc@profile=low-delay` against `gcc` (`profile=m150`, libwebrtc's numbers)
 on {links} live links: windows of a minute of every shipped family of traces, slowed to a mean of at most 1.25 Mbit/s,
 in which no second carries less than 50 kbit/s; scenario `cellular` otherwise; clips
 {clips}. The profile was tuned on the training windows of 3G, 4G and Wi-Fi

@@ -1,6 +1,6 @@
 """Writes docs/generalisation.md: how every shipped policy does against GCC on every family of recorded links.
 
-    python tools/generalisation.py [--links N] [--duration SECONDS]
+    python -m legato_studies.pages generalisation [--links N] [--duration SECONDS]
 
 Calls of a minute over an H.264 model, and for policies that were trained with the loss-tolerant stand-in over that one
 as well; figures over every captured frame (docs/metrics.md), each policy minus GCC link by link, intervals over links,
@@ -16,13 +16,13 @@ import textwrap
 from pathlib import Path
 
 from legato import plan, shipped
-from legato.published.nvc_cc_sessions import Sessions
-from legato.published.nvc_cc_sweeps import FAMILIES as RECORDED
-from legato.published.nvc_cc_sweeps import recorded_links
 from legato.results.stats import Estimate
 from legato.sweep import sweep
+from legato_studies.papers.nvc_cc.sessions import Sessions
+from legato_studies.papers.nvc_cc.sweeps import FAMILIES as RECORDED
+from legato_studies.papers.nvc_cc.sweeps import recorded_links
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "generalisation.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "generalisation.md"
 FAMILIES = {**RECORDED, "hairpin": ("hairpin", 0.25), "ibox": ("ibox", 1.0)}
 """The two more are whole paths: delay and loss over time, and buffers, delays and cross traffic."""
 RIVAL = "gcc"
@@ -51,7 +51,8 @@ SCORES = {
 """Column: label, factor (negative where less is better), digits."""
 HEAD = """# How well policies generalise
 
-Written by `python tools/generalisation.py`. Each cell is a figure of a shipped policy minus GCC's: the mean over at
+Written by `python -m legato_studies.pages generalisation`.
+Each cell is a figure of a shipped policy minus GCC's: the mean over at
 most {links} links per family, with a clip that is in no training, {duration_s:g} s per call, and 95 % intervals over
 links; fewer than five links have none. All figures are over every captured frame ([metrics.md](metrics.md)): the share
 that was on the screen within 150 ms, the 95th percentile of the frame delay as viewed, and the two scores of [concerto]

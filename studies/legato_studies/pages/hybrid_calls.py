@@ -1,6 +1,6 @@
 """Real calls in the hybrid codec and in H.264 over the same links: writes docs/hybrid-calls.md.
 
-    python tools/hybrid_calls.py [--seconds S] [--repeats N] [--links N ...] [--kinds KIND ...] [--page FILE]
+    python -m legato_studies.pages hybrid_calls [--seconds S] [--repeats N] [--links N ...] [--kinds KIND ...]
 
 H.264 repairs by NACK alone; by NACK and Reed-Solomon parity: a fifth of each frame's packets, as in the table of
 docs/hybrid-codec.md, or as much as the losses reported need; or it shows what came and predicts from references that
@@ -22,12 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from timed_calls import TimedCall, in_time
-
 import legato
 from legato.call import Pictures
+from legato_studies.pages.timed_calls import TimedCall, in_time
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "hybrid-calls.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "hybrid-calls.md"
 KINDS: Mapping[str, Mapping[str, str]] = {
     "hybrid": {"codec": "hybrid"},
     "h264": {"codec": "h264"},
@@ -186,7 +185,7 @@ def table(lines: Rows) -> list[str]:
 def command(arguments: argparse.Namespace) -> str:
     """What writes the page."""
     return (
-        f"python tools/hybrid_calls.py --seconds {arguments.seconds:g} --repeats {arguments.repeats} "
+        f"python -m legato_studies.pages hybrid_calls --seconds {arguments.seconds:g} --repeats {arguments.repeats} "
         f"--controller {arguments.controller} --max-kbps {arguments.max_kbps}"
     )
 

@@ -1,13 +1,13 @@
 """How often a 95 % interval contains the truth, by method, shape of the differences and number of networks.
 
-    python benches/interval_coverage.py [--repetitions 5000] [--write]
+    python -m legato_studies.pages interval_coverage [--repetitions 5000] [--write]
 
 Writes docs/intervals.md with --write, else prints its tables. A study is a comparison of two controllers over networks
 with three clips and three seeds: each call's difference is the network's own (of a shape below, mean 0 and standard
 deviation 1), plus the clip's on this network (0.4), plus the seed's (0.6); clips have an effect of their own too, which
 stays, for an interval speaks of these clips. At the level of calls two thirds of the variance are the network's, as
 measured (docs/intervals.md). "Recorded" differences are drawn from those of real comparisons over 89 traces
-(benches/network_differences.csv), each controller minus gcc: there the truth is the mean over the 89.
+(network_differences.csv), each controller minus gcc: there the truth is the mean over the 89.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 Ends = tuple[Array, Array]
 Method = Callable[[Array], Ends]
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "intervals.md"
 RECORDED = Path(__file__).with_name("network_differences.csv")
 NETWORKS = (5, 6, 8, 12, 20, 44, 60)
@@ -254,7 +254,8 @@ def page(repetitions: int) -> str:
 
 _HEAD = """# How far the intervals can be trusted
 
-Written by `python benches/interval_coverage.py --write`. [metrics.md](metrics.md) says what an interval is over; here
+Written by `python -m legato_studies.pages interval_coverage --write`.
+[metrics.md](metrics.md) says what an interval is over; here
 is how often one contains the truth. In each of {repetitions} studies two controllers that truly do not differ are
 compared over some networks, with three clips and three seeds each, and the 95 % interval of their difference is made as
 a report makes it. The share of intervals that contain the truth, in per cent, should be 95; shares outside 93 to 97 are
@@ -274,11 +275,11 @@ _RECORDED = """
 
 Real differences are of all these shapes. Over 89 traces (44 FCC fixed links, 13 New York LTE, 24 Wi-Fi, 8 mahimahi;
 scenario `cellular`, three seeds), `r3net`, `scream`, `nada`, `sqp` and `oracle` minus `gcc`, trace by trace
-(`benches/network_differences.csv`): half to nearly all of a call's variance is the trace's (intraclass correlation 0.54
-to 0.99). Pictures and utilisation are nearly symmetric (skewness -1.4 to 1.6); p98 delays have heavy tails (excess
-kurtosis 5 to 19); stalls are zero on a third of the traces and skewed (up to 4.7); losses are zero on nearly half and
-come from a few traces (skewness up to 5.8, a third of all of it from one trace in 89). Networks drawn from those
-traces, with their mean as the truth:
+(`network_differences.csv` beside the program): half to nearly all of a call's variance is the trace's (intraclass
+correlation 0.54 to 0.99). Pictures and utilisation are nearly symmetric (skewness -1.4 to 1.6); p98 delays have heavy
+tails (excess kurtosis 5 to 19); stalls are zero on a third of the traces and skewed (up to 4.7); losses are zero on
+nearly half and come from a few traces (skewness up to 5.8, a third of all of it from one trace in 89). Networks drawn
+from those traces, with their mean as the truth:
 
 """
 _TAIL = """

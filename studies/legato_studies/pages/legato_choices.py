@@ -1,6 +1,6 @@
 """Prints what each choice in `legato` is worth: the controller with one parameter changed at a time, against `gcc`.
 
-    python tools/legato_choices.py [--windows N]
+    python -m legato_studies.pages legato_choices [--windows N]
 
 Links are live windows of a minute of every second file of each family, those that `legato` was tuned on; the others
 are for docs/rivals.md. Delays and stalls are ratios, the former geometric means over calls paired by link and clip.
@@ -14,10 +14,10 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
-from gcc_profiles import PER_FILE, WINDOW_S, spread, windows_of
 
 from legato import plan, shipped
 from legato.sweep import parts, sweep
+from legato_studies.pages.gcc_profiles import PER_FILE, WINDOW_S, spread, windows_of
 
 BASE = "gcc"
 CLIPS = ("asl-sister", "camera")

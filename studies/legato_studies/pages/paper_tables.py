@@ -1,11 +1,12 @@
 """Writes the tables of docs/papers/PAPER.md from what ``legato reproduce PAPER`` found.
 
-    python tools/paper_tables.py runs/vtfrc      keeps its rows in docs/papers/reproduced/vtfrc.json and its pictures in
-                                                 docs/images, writes the tables
-    python tools/paper_tables.py runs/nvc-cc --earlier "Fig. 4" "Fig. 7"
-                                                 the same; rows of these tables that the run has not made, for want of
-                                                 trainings, stay as they were, marked as of an earlier version
-    python tools/paper_tables.py                 writes the tables of all that are kept
+    python -m legato_studies.pages paper_tables               writes the tables of all that are kept
+    python -m legato_studies.pages paper_tables runs/vtfrc    keeps its rows in docs/papers/reproduced/vtfrc.json and
+                                                              its pictures in docs/images, writes the tables
+    python -m legato_studies.pages paper_tables runs/nvc-cc --earlier "Fig. 4" "Fig. 7"
+                                                              the same; rows of these tables that the run has not
+                                                              made, for want of trainings, stay as they were, marked
+                                                              as of an earlier version
 
 The tables stand between marks of the page; the words around them are left alone. A mark that names a group has the
 tables whose names begin with it, ``Real`` those of real calls; the mark without a name has all others. A test holds
@@ -26,13 +27,13 @@ from pathlib import Path
 from typing import Any
 
 from legato.pages import Section
-from legato.published import real_calls
-from legato.published.reproduction import SETUPS, Grid, Paper, Row
+from legato_studies.papers import real_calls
+from legato_studies.papers.reproduction import SETUPS, Grid, Paper, Row
 
-PAPERS = Path(__file__).resolve().parents[1] / "docs" / "papers"
+PAPERS = Path(__file__).resolve().parents[3] / "docs" / "papers"
 KEPT = PAPERS / "reproduced"
 IMAGES = PAPERS.parent / "images"
-BEGIN, END = "<!-- tables: tools/paper_tables.py", "<!-- end of tables -->"
+BEGIN, END = "<!-- tables: legato_studies.pages.paper_tables", "<!-- end of tables -->"
 MARKED = re.compile(rf"({re.escape(BEGIN)}(?:, (\w+))? -->)\n.*?{re.escape(END)}", re.S)
 KEYS = ("format", "paper", "real", "version", "rows", "grids", "cells")
 REAL = "-real"
@@ -43,7 +44,7 @@ def paper_of(found: dict[str, Any]) -> Paper:
     """How a paper's figures are shown."""
     if found.get("real"):
         return real_calls.shown(found["paper"])
-    return importlib.import_module(f"legato.published.{found['paper'].replace('-', '_')}").PAPER
+    return importlib.import_module(f"legato_studies.papers.{found['paper'].replace('-', '_')}.study").PAPER
 
 
 def page_of(kept: Path) -> Path:
@@ -102,7 +103,7 @@ def tables(found: dict[str, Any], of: Callable[[str], bool] = lambda name: True)
 
 def _kept_sections(found: dict[str, Any]) -> list[Section]:
     """What a paper's page has beside rows; not of real calls."""
-    module = importlib.import_module(f"legato.published.{found['paper'].replace('-', '_')}")
+    module = importlib.import_module(f"legato_studies.papers.{found['paper'].replace('-', '_')}.study")
     return [] if found.get("real") or not hasattr(module, "kept_sections") else module.kept_sections(found)
 
 
@@ -158,7 +159,9 @@ def written(page: str, found: dict[str, Any]) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="tools/paper_tables.py", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m legato_studies.pages paper_tables", description=__doc__.split("\n")[0]
+    )
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--earlier", nargs="*", default=(), metavar="TABLE")
     chosen = parser.parse_args(arguments)

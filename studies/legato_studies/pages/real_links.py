@@ -1,6 +1,6 @@
 """Real calls over recorded links, `legato` beside `gcc` and beside Chromium alone: writes docs/real-links.md.
 
-    python tools/real_links.py [--links N] [--repeats N] [--seconds S] [--out FOLDER] [--page FILE]
+    python -m legato_studies.pages real_links [--links N] [--repeats N] [--seconds S] [--out FOLDER] [--page FILE]
 
 Links are live ones (no second below 50 kbit/s) that `legato` was not tuned on, spread over the families of the
 leaderboard. Over each, Legato calls Chromium with `legato` and with `gcc`, and Chromium calls Chromium: the receiver is
@@ -20,18 +20,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from timed_calls import TimedCall, in_time
-
 import legato
 from legato import _core, clips
 from legato import plan as plans
 from legato.call import Pictures
-from legato.leaderboard import FAMILIES, Link, by_turns
-from legato.leaderboard.measures import GOODPUT, P95, PICTURE, STALLED, Measure
 from legato.results import stats
 from legato.sweep import query, sweep
+from legato_studies.leaderboard import FAMILIES, Link, by_turns
+from legato_studies.leaderboard.measures import GOODPUT, P95, PICTURE, STALLED, Measure
+from legato_studies.pages.timed_calls import TimedCall, in_time
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "real-links.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "real-links.md"
 OURS, RIVAL, BROWSERS = "legato", "gcc", "Chromium to Chromium"
 KINDS = (OURS, RIVAL, BROWSERS)
 SIZE = (640, 360)
@@ -251,7 +250,8 @@ is the same browser in all three. The links are live ones that `{OURS}` was not 
 {arguments.max_kbps} kbit/s. The same calls are simulated with the same scene as OpenH264 codes it, to see
 whether the same one is ahead there. Written by
 
-    python tools/real_links.py --links {arguments.links} --repeats {arguments.repeats} --seconds {arguments.seconds:g}
+    python -m legato_studies.pages real_links --links {arguments.links} --repeats {arguments.repeats} \\
+      --seconds {arguments.seconds:g}
 
 A call is late where the emulated link let packets go more than 2 ms after their time at the 99.9th percentile.
 {said}

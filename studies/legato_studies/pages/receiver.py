@@ -1,6 +1,6 @@
 """`legato-receiver` beside `gcc-receiver` and Chromium's own: writes docs/receiver.md.
 
-    python tools/receiver.py [--links N] [--calls N] [--repeats N] [--seconds S] [--out FOLDER] [--page FILE]
+    python -m legato_studies.pages receiver [--links N] [--calls N] [--repeats N] [--seconds S] [--out FOLDER]
 
 First simulated, with `remote` at the sender, over live links (no second below 50 kbit/s) that `legato` was not tuned
 on. Then called: Chromium sends over some of these links, and the receiving end is ours, under each controller, or
@@ -18,20 +18,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from timed_calls import TimedCall, in_time
-
 import legato
 from legato import shipped
 from legato.call import Pictures
-from legato.leaderboard import FAMILIES, Calls, Link, by_turns
-from legato.leaderboard.calls import play
-from legato.leaderboard.measures import GOODPUT, P95, P98, PICTURE, STALLED, Measure
-from legato.leaderboard.page import markdown
-from legato.leaderboard.tables import differences, live, means
 from legato.results import stats
 from legato.sweep import query
+from legato_studies.leaderboard import FAMILIES, Calls, Link, by_turns
+from legato_studies.leaderboard.calls import play
+from legato_studies.leaderboard.measures import GOODPUT, P95, P98, PICTURE, STALLED, Measure
+from legato_studies.leaderboard.page import markdown
+from legato_studies.leaderboard.tables import differences, live, means
+from legato_studies.pages.timed_calls import TimedCall, in_time
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "receiver.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "receiver.md"
 OURS, RIVAL, SENDER = "legato-receiver", "gcc-receiver", "gcc"
 SIMULATED = (SENDER, RIVAL, OURS, "legato")
 MEASURES = (P95, P98, STALLED, PICTURE, GOODPUT)
@@ -222,7 +221,8 @@ def page(played: Calls, found: Found, options: argparse.Namespace) -> str:
     head = f"""\
 # legato at the receiver
 
-Written by `python tools/receiver.py`. `legato-receiver` ([legato.md](legato.md#at-the-receiver)) beside `gcc-receiver`
+Written by `python -m legato_studies.pages receiver`.
+`legato-receiver` ([legato.md](legato.md#at-the-receiver)) beside `gcc-receiver`
 and beside Chromium's own rate control. Links are live ones (no second below 50 kbit/s) that `legato` was not tuned on.
 `legato-receiver` was tuned on the other files of these families; but that company is bounded by the measured capacity
 was prompted by a real call over one of the links called here (the cellular one in the subway), before its value was

@@ -1,6 +1,6 @@
 """Writes docs/rivals.md: the newest published controllers beside those that were here, over the shipped families.
 
-    python tools/rivals.py [--links N] [--duration SECONDS]
+    python -m legato_studies.pages rivals [--links N] [--duration SECONDS]
 
 Every controller plays every live link (without a second below 50 kbit/s) of every family, with one clip and seed 1.
 The tables are those of `legato leaderboard`, which has more controllers, clips, encoders and questions.
@@ -14,13 +14,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from legato import shipped
-from legato.leaderboard import FAMILIES, Calls, Link, untuned_links
-from legato.leaderboard.calls import play
-from legato.leaderboard.measures import MEASURES, P95, PICTURE, STALLED
-from legato.leaderboard.page import markdown
-from legato.leaderboard.tables import by_family, differences, live, means
+from legato_studies.leaderboard import FAMILIES, Calls, Link, untuned_links
+from legato_studies.leaderboard.calls import play
+from legato_studies.leaderboard.measures import MEASURES, P95, PICTURE, STALLED
+from legato_studies.leaderboard.page import markdown
+from legato_studies.leaderboard.tables import by_family, differences, live, means
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "rivals.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "rivals.md"
 BASE = "gcc"
 NEW = ("vidaptive", "ndtc", "camel", "pudica", "burst-rtc", "mmsys24-baseline", "ten-tms")
 LOW_DELAY = "gcc@profile=low-delay,label=gcc-low-delay"
@@ -31,7 +31,8 @@ CLIP = "foreman"
 
 HEAD = """# The newest rivals beside the others
 
-Written by `python tools/rivals.py`. `vidaptive` ([karimi2023]), `ndtc` ([draft-ageneau-ccwg-ndtc]), `camel`
+Written by `python -m legato_studies.pages rivals`.
+`vidaptive` ([karimi2023]), `ndtc` ([draft-ageneau-ccwg-ndtc]), `camel`
 ([liu2026]), `pudica` ([wang2024]) and `burst-rtc` ([burstrtc2024]) are controllers published since 2023, implemented
 from what of their texts was at hand; `mmsys24-baseline` and `ten-tms` are two published networks as they are
 ([khairy2024]). Parameters are those their texts print (`burst-rtc`'s are ours), and nothing was tuned to these links or

@@ -1,6 +1,6 @@
 """Writes docs/sharing.md: how `legato` shares a link with its like, with `gcc` and with CUBIC, at three link rates.
 
-python tools/sharing.py [--seeds N]
+python -m legato_studies.pages sharing [--seeds N]
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ from pathlib import Path
 
 from legato import plan as plans
 from legato.conformance.flows import read
-from legato.leaderboard.company import FROM_S, SHARINGS, TO_S, Sharing
 from legato.results.stats import grouped_mean
 from legato.sweep import sweep
+from legato_studies.leaderboard.company import FROM_S, SHARINGS, TO_S, Sharing
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "sharing.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "sharing.md"
 CONTROLLERS = ("gcc", "legato", "pudica", "scream-v2")
 SCALES = (0.5, 1.0, 2.0)
 CAPACITY = "forward.capacity.constant_bps"
 HEAD = """# Sharing a link
 
-Written by `python tools/sharing.py`, in some six minutes: the scenarios of `scenarios/fairness` at half, once and twice
+Written by `python -m legato_studies.pages sharing`,
+in some six minutes: the scenarios of `scenarios/fairness` at half, once and twice
 their link rate. Each figure is of what arrives from {begin:g} to {end:g} s: the mean over {seeds} seeds, its 95 %
 interval, and the worst and best seed. A seed draws where the clip begins; cameras tick together. Jain's index is 1
 where all have the same; a share of 0.5 is half of what arrives. All controllers: [the

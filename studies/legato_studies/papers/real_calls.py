@@ -22,10 +22,10 @@ from legato.call import Pictures, vmaf
 from legato.call.session import CallProgress
 from legato.errors import CallError, Error
 from legato.plan_record import read_plan
-from legato.published.reproduction import Paper, Reproduction, Row, pairs
-from legato.published.verdict import Lead, judged
 from legato.results.stats import Estimate, grouped_mean
 from legato.sweep import check_empty, query, version
+from legato_studies.papers.reproduction import Paper, Reproduction, Row, pairs
+from legato_studies.papers.verdict import Lead, judged
 
 CALLS = 10
 """Windows of each kind of link; each controller plays each of them."""

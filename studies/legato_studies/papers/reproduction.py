@@ -14,10 +14,10 @@ from typing import Any
 from legato import atomic, pages
 from legato.pages import Cell, Section
 from legato.plan import Plan
-from legato.published.verdict import Claim, Verdict, judged
 from legato.report import repeat
 from legato.results.stats import FEWEST, Estimate
 from legato.sweep import Progress, sweep
+from legato_studies.papers.verdict import Claim, Verdict, judged
 
 FORMAT = 1
 
@@ -74,7 +74,7 @@ class Row:
     def judged(
         cls, table: str, name: str, published: float | str | None, ours: Estimate, claim: Claim, **more: Any
     ) -> Row:
-        """The row of a claim, judged by the one rule of :mod:`legato.published.verdict`.
+        """The row of a claim, judged by the one rule of :mod:`legato_studies.papers.verdict`.
 
         A claim without a printed figure is shown in its own words.
         """

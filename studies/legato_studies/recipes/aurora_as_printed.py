@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from legato.train.recipes import aurora, nvc_cc_as_printed
+from legato.train.recipes import aurora
+from legato_studies.recipes import nvc_cc_as_printed
 
 START = {"limits.start_bps": 2_400_000}
 """Ten packets of 1,500 bytes in 50 ms, as their public simulator begins."""

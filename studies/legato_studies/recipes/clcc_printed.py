@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from legato.train.recipes import clcc_table_iii
+from legato_studies.recipes import clcc_table_iii
 
 UPDATES = 180
 DECISIONS = 18_000

@@ -1,7 +1,7 @@
 """CLCC trained as nearly as in its paper as can be had: Table III alone, talking heads of 720 rows, WebRTC's cap.
 
 What :mod:`legato.train.recipes.clcc` trains is used beyond the paper's networks, and so is trained on wider ones. The
-algorithm's settings are that recipe's; Table II's own are :mod:`legato.train.recipes.clcc_printed`.
+algorithm's settings are that recipe's; Table II's own are :mod:`legato_studies.recipes.clcc_printed`.
 """
 
 from __future__ import annotations

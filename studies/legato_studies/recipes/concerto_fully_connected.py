@@ -11,7 +11,7 @@ from typing import Any
 from legato.train.recipe import dense
 from legato.train.recipes import concerto
 from legato.train.recipes.concerto import KINDS, OURS, PACKETS, REPORTS, SECONDS, Sizes, slices
-from legato.train.recipes.concerto_by_second import SHARE_RATIO
+from legato_studies.recipes.concerto_by_second import SHARE_RATIO
 
 
 def layers(sizes: Sizes = OURS) -> tuple[dict[str, Any], ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from legato.train.recipes import concerto
-from legato.train.recipes.concerto_by_second import SHARE_RATIO
+from legato_studies.recipes.concerto_by_second import SHARE_RATIO
 
 ENVS = 2120
 """Calls of 59 decisions in each of 4 loops: 500,320 states."""

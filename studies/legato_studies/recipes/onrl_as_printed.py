@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from legato.train.recipes import nvc_cc_as_printed, onrl
+from legato.train.recipes import onrl
+from legato_studies.recipes import nvc_cc_as_printed
 
 SAFEGUARD = {
     "jitter": "packets",

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from legato.train.recipes.r3net_as_printed import recipe
+from legato_studies.recipes.r3net_as_printed import recipe
 
 RECIPE = recipe(over_weight=40.0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 
 from legato.train import ppo
-from legato.train.recipes import r3net_as_printed
+from legato_studies.recipes import r3net_as_printed
 
 _GUIDED = r3net_as_printed.RECIPE.settings
 _OURS = {field.name: getattr(_GUIDED, field.name) for field in fields(ppo.Settings)}

@@ -1,12 +1,12 @@
 """The learned stage on clips that it was not trained on: without loss, with loss, and its time.
 
-    python -m legato.restorer.measure CLIP... --out tables.md [--network FILE] [--frames 80] [--runs 10]
+    python -m legato_studies.restorer.measure CLIP... --out tables.md [--network FILE] [--frames 80] [--runs 10]
 
-Clips, bitrates, budgets, windows of loss and quality are those of ``legato.profile.hybrid``: ``scene`` in place of a
-clip is the generated scene of calls; each frame has as many bytes as x264 (superfast, zerolatency) spends in the mean;
-a window of ten lossy frames follows an intact stream, and nothing is reported. The restorer runs from the stream's
-first frame on. Each clip's figures are kept beside the tables as they are found, so that a run that was cut off goes
-on.
+Clips, bitrates, budgets, windows of loss and quality are those of ``legato_studies.codecs.hybrid``: ``scene`` in place
+of a clip is the generated scene of calls; each frame has as many bytes as x264 (superfast, zerolatency) spends in the
+mean; a window of ten lossy frames follows an intact stream, and nothing is reported. The restorer runs from the
+stream's first frame on. Each clip's figures are kept beside the tables as they are found, so that a run that was cut
+off goes on.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ import numpy as np
 from legato import _core, atomic
 from legato.errors import Error
 from legato.profile.clip import Clip, Pictures
-from legato.profile.hybrid import FIRST, KBPS, KEY_WORTH, WINDOW
-from legato.profile.hybrid_parts import Parts, Row, codec_mark
 from legato.profile.tables import fps_text, quality
 from legato.profile.x264 import X264, Encoder
-from legato.restorer import frames, weights
-from legato.restorer.stage import Restorer
 from legato.results.stats import grouped_mean
+from legato_studies.codecs.hybrid import FIRST, KBPS, KEY_WORTH, WINDOW
+from legato_studies.codecs.hybrid_parts import Parts, Row, codec_mark
+from legato_studies.restorer import frames, weights
+from legato_studies.restorer.stage import Restorer
 
 LOSSES = (0.05, 0.1, 0.2, 0.3, 0.5)
 SETTINGS = {"4 packets": (4, 0), "8 packets, 1 copy": (8, 1)}
@@ -38,7 +38,9 @@ SETTINGS = {"4 packets": (4, 0), "8 packets, 1 copy": (8, 1)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m legato.restorer.measure", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m legato_studies.restorer.measure", description=__doc__.split("\n")[0]
+    )
     parser.add_argument("clips", nargs="+")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--network", type=Path, default=weights.SHIPPED)

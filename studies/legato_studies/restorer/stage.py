@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from legato.errors import RestorerError
-from legato.restorer import frames, weights
-from legato.restorer.frames import BLOCK, Bases, Plane, Shown
+from legato_studies.restorer import frames, weights
+from legato_studies.restorer.frames import BLOCK, Bases, Plane, Shown
 
 
 class Restorer:
@@ -19,7 +19,7 @@ class Restorer:
     """
 
     def __init__(self, path: Path = weights.SHIPPED) -> None:
-        """Load a network that :mod:`legato.restorer.train` wrote.
+        """Load a network that :mod:`legato_studies.restorer.train` wrote.
 
         Args:
             path: its file; that which Legato ships if none is named.

@@ -1,6 +1,6 @@
 """Train the learned stage: pictures, losses, network and loop, in this one file.
 
-    python -m legato.restorer.train CLIP... --out runs/restorer [--setting small|large] [--rounds N] [--device cuda]
+    python -m legato_studies.restorer.train CLIP... --out runs/restorer [--setting small|large] [--rounds N]
 
 Each clip, and as many generated scenes, is coded by the hybrid codec at 150 to 1500 kbit/s; after some intact frames,
 0 to 70 % of its packets are lost, with reports to the sender or without. The network sees crops of what the decoder
@@ -31,10 +31,10 @@ from torch.nn import functional
 from legato import _core, atomic
 from legato.errors import Error, TrainingError
 from legato.profile.clip import read_clip
-from legato.restorer import frames, weights
-from legato.restorer.frames import BASES, BLOCK, MACROBLOCK
-from legato.restorer.weights import MOST_WEIGHT, NEAR, Shape
 from legato.train import checkpoint
+from legato_studies.restorer import frames, weights
+from legato_studies.restorer.frames import BASES, BLOCK, MACROBLOCK
+from legato_studies.restorer.weights import MOST_WEIGHT, NEAR, Shape
 
 MAX_HEIGHT = 360
 FPS = 30
@@ -233,7 +233,7 @@ def _stream(random: np.random.Generator, pictures) -> Stream:
 
 
 class Network(nn.Module):
-    """The graph of :func:`legato.restorer.weights.graph` in torch."""
+    """The graph of :func:`legato_studies.restorer.weights.graph` in torch."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -269,7 +269,7 @@ class Network(nn.Module):
 
 
 def bases(luma: Tensor, carried: Tensor, scale: Tensor, cell: int) -> Tensor:
-    """The planes of :class:`legato.restorer.frames.Bases` for a batch: (B, BASES, H, W)."""
+    """The planes of :class:`legato_studies.restorer.frames.Bases` for a batch: (B, BASES, H, W)."""
     limit = 2 * scale.repeat_interleave(cell, 2).repeat_interleave(cell, 3)
     found = []
     for rows, columns in frames.MEANS:
@@ -280,8 +280,8 @@ def bases(luma: Tensor, carried: Tensor, scale: Tensor, cell: int) -> Tensor:
 
 
 def moved(planes: Tensor, motion: Tensor, side: int) -> Tensor:
-    """:func:`legato.restorer.frames.moved` for a batch: planes (B, C, H, W), motion in their steps (B, rows, columns,
-    2)."""
+    """:func:`legato_studies.restorer.frames.moved` for a batch: planes (B, C, H, W), motion in their steps
+    (B, rows, columns, 2)."""
     batch, channels, height, width = planes.shape
     spread = motion.repeat_interleave(side, 1).repeat_interleave(side, 2)
     y = (torch.arange(height, device=planes.device)[:, None] + spread[..., 1]).clamp(0, height - 1)
@@ -381,7 +381,7 @@ def crops(pool: Sequence[Stream], setting: Setting, seed: int, number: int, devi
 
 
 def steps(motion: Tensor, step: int) -> Tensor:
-    """:func:`legato.restorer.frames.steps` in torch."""
+    """:func:`legato_studies.restorer.frames.steps` in torch."""
     still = torch.where(motion == frames.NOT_PREDICTED, torch.zeros_like(motion), motion)
     return torch.div(still + 2 * step, 4 * step, rounding_mode="floor")
 
@@ -511,7 +511,7 @@ def run(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m legato.restorer.train", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m legato_studies.restorer.train", description=__doc__.split("\n")[0])
     parser.add_argument("clips", nargs="+", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--setting", choices=sorted(SETTINGS_BY_NAME), default="small")

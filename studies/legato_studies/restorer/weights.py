@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from legato.errors import RestorerError
-from legato.restorer.frames import BASES, side_planes
+from legato_studies.restorer.frames import BASES, side_planes
 
 FORMAT = 1
 HEADER = "legato_restorer"
@@ -138,8 +138,8 @@ def graph(shape: Shape, weights: Weights) -> bytes:
     """The network as ONNX.
 
     Inputs: ``luma`` and ``carried`` (1, 1, H, W), where white is one; ``scale`` (1, 1, H / cell, W / cell), the unit of
-    :func:`legato.restorer.frames.scale`; ``state`` (1, sides + memory, H / cell, W / cell). Outputs: ``weights`` of the
-    bases and ``memory``, per cell.
+    :func:`legato_studies.restorer.frames.scale`; ``state`` (1, sides + memory, H / cell, W / cell). Outputs:
+    ``weights`` of the bases and ``memory``, per cell.
     """
     from onnx import TensorProto, checker, helper, numpy_helper
 

@@ -106,7 +106,7 @@ def leaderboard(
     page = board.write_page(done, out / "leaderboard.html")
     command = "legato leaderboard" + (f" --out FOLDER --markdown {markdown}" if markdown else "")
     text = board.write_markdown(done, markdown or out / "leaderboard.md", command)
-    from legato.leaderboard import tables
+    from legato_studies.leaderboard import tables
 
     table = tables.first(done, list(tables.standing(done)))
     if as_json:

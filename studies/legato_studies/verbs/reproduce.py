@@ -13,7 +13,7 @@ from legato.cli import options, terminal
 from legato.errors import Error
 
 if TYPE_CHECKING:
-    from legato.published.reproduction import Reproduction
+    from legato_studies.papers.reproduction import Reproduction
 
 HELP = """
 Make a published table again: the figure as printed, ours with an interval, and a verdict by one rule for all papers:
@@ -119,7 +119,7 @@ def reproduce(
         return
     if paper in _OF["no_trainings"]:
         given |= {"trainings": not given.pop("no_trainings", False), "on_training": _say_training}
-    module = importlib.import_module(f"legato.published.{paper.replace('-', '_')}")
+    module = importlib.import_module(f"legato_studies.papers.{paper.replace('-', '_')}.study")
     with terminal.watch(f"reproduce {paper}") as watch:
         done = module.reproduce(out, threads=threads, resume=resume, on_progress=watch.calls, **given)
     _show(done, as_json=as_json)
@@ -132,7 +132,7 @@ def _say_training(name: str, number: int, of: int) -> None:
 def _in_real_calls(
     paper: Paper, out: Path, calls: int | None, duration_s: float | None, *, resume: bool, as_json: bool
 ) -> None:
-    from legato.published import real_calls
+    from legato_studies.papers import real_calls
 
     with terminal.watch(f"reproduce {paper}") as watch:
         done = real_calls.reproduce(
@@ -153,7 +153,7 @@ def _show(done: Reproduction, *, as_json: bool) -> None:
     if as_json:
         typer.echo((done.folder / "reproduction.json").read_text(encoding="utf-8"), nl=False)
         return
-    from legato.published.reproduction import SETUPS
+    from legato_studies.papers.reproduction import SETUPS
 
     paper = done.paper
     for title, rows in done.tables():

@@ -3,52 +3,45 @@
 from __future__ import annotations
 
 import tomllib
-import warnings
 
 import numpy as np
 import pytest
 
 pytest.importorskip("torch", reason="torch is not installed: make test-train", exc_type=ImportError)
 
-from stable_baselines3.common.env_checker import check_env
 
 from legato import shipped
-from legato.envs import CallEnv, CallVectorEnv
-from legato.published import clcc_setups, nvc_cc, nvc_cc_sweeps
-from legato.published import nvc_cc_hybrid as hybrid_sweeps
 from legato.train import recipe
-from legato.train.recipes import (
-    aurora_as_printed,
-    clcc_printed,
-    clcc_table_iii,
-    nvc_cc_as_printed,
-    nvc_cc_hybrid,
-    onrl_as_printed,
-)
 from legato.train.recipes import clcc as clcc_recipe
 from legato.train.recipes import nvc_cc as nvc_cc_recipe
+from legato.train.recipes import nvc_cc_hybrid
 from legato.train.schedule import at
+from legato_studies.papers.clcc import setups
+from legato_studies.papers.nvc_cc import hybrid as hybrid_sweeps
+from legato_studies.papers.nvc_cc import study as nvc_cc
+from legato_studies.papers.nvc_cc import sweeps
+from legato_studies.recipes import aurora_as_printed, clcc_printed, clcc_table_iii, nvc_cc_as_printed, onrl_as_printed
 
 
 def test_no_clip_is_both_trained_on_and_tested_on():
-    assert not set(nvc_cc_recipe.TRAINING_CLIPS) & set(nvc_cc_sweeps.CLIPS)
+    assert not set(nvc_cc_recipe.TRAINING_CLIPS) & set(sweeps.CLIPS)
     assert not set(nvc_cc_hybrid.TRAINING_CLIPS) & set(hybrid_sweeps.CLIPS)
 
 
 def test_nvc_cc_as_printed_trains_on_the_sizes_and_under_the_safeguard_that_are_tested():
-    assert nvc_cc_as_printed.HEIGHTS == nvc_cc_sweeps.HEIGHTS
-    assert nvc_cc_as_printed.PICTURES_PER_S == nvc_cc_sweeps.PICTURES_PER_S
-    assert nvc_cc_as_printed.ENVS % len(nvc_cc_sweeps.HEIGHTS) == 0
-    assert onrl_as_printed.SAFEGUARD == nvc_cc_sweeps.SAFEGUARD_AS_PRINTED
-    assert aurora_as_printed.START == {"limits.start_bps": nvc_cc_sweeps.AURORA_START_BPS}
+    assert nvc_cc_as_printed.HEIGHTS == sweeps.HEIGHTS
+    assert nvc_cc_as_printed.PICTURES_PER_S == sweeps.PICTURES_PER_S
+    assert nvc_cc_as_printed.ENVS % len(sweeps.HEIGHTS) == 0
+    assert onrl_as_printed.SAFEGUARD == sweeps.SAFEGUARD_AS_PRINTED
+    assert aurora_as_printed.START == {"limits.start_bps": sweeps.AURORA_START_BPS}
     # Convergence is compared: no learning rate is ahead of another.
     rates = {recipe.load(f"{name}-as-printed").settings.learning_rate for name in nvc_cc.POLICIES}
     assert len(rates) == 1
-    calls = nvc_cc_as_printed.calls(len(nvc_cc_sweeps.HEIGHTS), "aurora", "aurora", config=aurora_as_printed.INTERVAL)
+    calls = nvc_cc_as_printed.calls(len(sweeps.HEIGHTS), "aurora", "aurora", config=aurora_as_printed.INTERVAL)
     calls.reset(seed=1)
     for _ in range(12):
         calls.step(np.zeros(calls.num_envs, np.float32))
-    assert set(calls.intervals["frame_height"]) - {0.0} <= set(map(float, nvc_cc_sweeps.HEIGHTS))
+    assert set(calls.intervals["frame_height"]) - {0.0} <= set(map(float, sweeps.HEIGHTS))
     # A round trip of 2 x (2 to 200) ms, where the link's own feedback is not slower.
     assert np.ptp(calls.intervals["interval_s"]) > 0.1
     calls.close()
@@ -80,7 +73,7 @@ def test_training_and_reproduction_share_no_clip():
     ]
     assert layers[-1]["activation"] == "sigmoid"
 
-    printed, stricter = clcc_setups.SETUPS
+    printed, stricter = setups.SETUPS
     assert not set(clcc_table_iii.CLIPS) & set(printed.clips)
     assert not set(clcc_recipe.CLIPS) & {*printed.clips, *stricter.clips}
 
@@ -101,30 +94,3 @@ def test_clcc_as_printed_is_trained_with_table_ii_on_pictures_of_720_rows():
         calls.step(np.full(2, 1.0, np.float32))
     assert (calls.intervals["frame_height"] < 720).all()  # a call begins small
     assert (calls.intervals["target_bitrate_bps"] <= 2.5e6).all()
-
-
-def test_a_quarter_of_the_calls_of_training_begin_fast_and_none_of_evaluation():
-    trained = recipe.load("clcc")
-    for env, fast in ((trained.make_env(12), 3), (trained.make_evaluation(), 0)):
-        env.reset(seed=1)
-        env.step(np.full(env.num_envs, 0.42, np.float32))
-        target_bps = env.intervals["target_bitrate_bps"]
-        assert ((target_bps > 1e6).sum(), (target_bps < 4e5).sum()) == (fast, env.num_envs - fast)
-
-
-def test_hrccs_recipe_sees_ten_rows_and_begins_at_a_factor_of_one():
-    trained = recipe.load("hrcc")
-    calls = CallVectorEnv(1, scenario="clcc", controller="hrcc", reward="hrcc")
-    seen = trained.manifest["observation"]
-    # [hrcc]: six numbers of each of the last ten intervals; a gain of 2^(2a - 1).
-    assert (calls.features, calls.feature_width, calls.history) == (seen["features"], seen["width"], seen["history"])
-    assert calls.single_observation_space.shape == (60,)
-    assert trained.layers[0]["kind"] == "conv1d"
-    assert (trained.layers[-1]["activation"], trained.settings.initial_output) == ("sigmoid", 0.0)
-
-
-@pytest.mark.parametrize("controller", ["nvc-cc", "onrl", "r3net", "hrcc"])
-def test_stable_baselines_has_nothing_to_say(controller: str) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        check_env(CallEnv(controller=controller, duration_s=2.0))

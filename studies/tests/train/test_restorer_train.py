@@ -13,9 +13,9 @@ pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: make te
 
 from legato import _core  # noqa: E402
 from legato.errors import TrainingError  # noqa: E402
-from legato.restorer import frames, train, weights  # noqa: E402
-from legato.restorer.stage import Restorer  # noqa: E402
-from legato.restorer.weights import Shape  # noqa: E402
+from legato_studies.restorer import frames, train, weights  # noqa: E402
+from legato_studies.restorer.stage import Restorer  # noqa: E402
+from legato_studies.restorer.weights import Shape  # noqa: E402
 
 TINY = train.Setting(Shape(8, 2, ((1, 12), (3, 12))), 6, 4, 48, 3, 4e-3, 3)
 

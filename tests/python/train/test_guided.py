@@ -63,16 +63,3 @@ def test_guidance_is_for_recurrent_networks_that_explore_before_the_sigmoid():
     env = ReplayedVectorEnv(6, "train", paths=3, traces_each=2, lte_traces_each=1)
     with pytest.raises(TrainingError, match="explore_in_logits"):
         GuidedPpo(env, recipe.load("r3net").layers, settings, 1)
-
-
-def test_the_unguided_recipe_is_ppo_alone_by_what_the_paper_prints():
-    # [r3net] §2.3: PPO, and Adam with a learning rate of 3e-5.
-    from legato.train import ppo
-    from legato.train.recipes import r3net_as_printed, r3net_unguided
-
-    recipe, guided = r3net_unguided.RECIPE, r3net_as_printed.RECIPE
-    assert type(recipe.settings) is ppo.Settings
-    assert recipe.settings.learning_rate == 3e-5
-    assert recipe.settings.action_std is None
-    assert recipe.layers == guided.layers
-    assert recipe.make_env is guided.make_env

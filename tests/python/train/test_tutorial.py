@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, Legato
+from fixtures import ROOT, Legato
 from test_documents import runs_from_top_to_bottom
 
 pytest.importorskip("torch", reason="torch is not installed: make test-train", exc_type=ImportError)

@@ -213,7 +213,7 @@ fn gained(before: Quality, now: Quality) -> Damage {
 }
 
 /// The share of the known damage that a whole frame leaves to the next: fitted to SSIM on the clips yes, lrwp9a and night
-/// under loss (`python -m legato.profile.hybrid_fit`, docs/codec-truth.md), and used for the squared error too. Each
+/// under loss (`python -m legato_studies.codecs.hybrid_fit`, docs/codec-truth.md), and used for the squared error too. Each
 /// profile has a share of its own, of streams that are intact otherwise; there the encoder corrects faster.
 const LATER: f32 = 0.77;
 /// The age in frames of the stale picture: a second at 30 frames per second.

@@ -13,11 +13,11 @@ from typing import Any
 
 from legato import plan as plans
 from legato.plan import Plan
-from legato.published.clcc_setups import ENCODER, GCC, HRCC, OWN, SETUPS, STRETCH_S, TABLE_II, Setup
-from legato.published.reproduction import Row
-from legato.published.verdict import Lead
 from legato.results.stats import grouped_mean
 from legato.sweep import query, summary_rows
+from legato_studies.papers.clcc.setups import ENCODER, GCC, HRCC, OWN, SETUPS, STRETCH_S, TABLE_II, Setup
+from legato_studies.papers.reproduction import Row
+from legato_studies.papers.verdict import Lead
 
 TABLE, TABLE_OF_TABLE_II = "Fig. 7", "Fig. 7, Table II"
 CLIFF_S, RECOVERY_S = 20.0, 30.0

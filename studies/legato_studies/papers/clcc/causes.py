@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from legato.published.clcc_figures import Call, Pairs
-from legato.published.clcc_scores import HIGH_PSNR_DB
-from legato.published.clcc_setups import GCC, OWN, SETUPS, Setup
-from legato.published.reproduction import Row
 from legato.sweep import parts, query
+from legato_studies.papers.clcc.figures import Call, Pairs
+from legato_studies.papers.clcc.scores import HIGH_PSNR_DB
+from legato_studies.papers.clcc.setups import GCC, OWN, SETUPS, Setup
+from legato_studies.papers.reproduction import Row
 
 PARTS: Mapping[str, str] = {
     "pacer_ms": "frame delay, in the sender's pacer (ms)",

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from legato.published import clcc_scores
-from legato.published.clcc_setups import (
+from legato.results.stats import FEWEST, Estimate, of_groups, of_separate_groups
+from legato_studies.papers.clcc import scores
+from legato_studies.papers.clcc.setups import (
     CONSTANT,
     GCC,
     HRCC,
@@ -22,9 +23,8 @@ from legato.published.clcc_setups import (
     TABLE_II,
     Setup,
 )
-from legato.published.reproduction import Row
-from legato.published.verdict import Lead, Verdict, judged
-from legato.results.stats import FEWEST, Estimate, of_groups, of_separate_groups
+from legato_studies.papers.reproduction import Row
+from legato_studies.papers.verdict import Lead, Verdict, judged
 
 BETTER = 0.0
 """The paper's drawing shows it better than the rival's, without a figure."""
@@ -164,7 +164,7 @@ class Call:
     viewed_delay_mean_ms: float
     parts: Mapping[str, Any] = field(default_factory=dict)
     """Its VMAF where it has one, and the parts of its frames' delay, drops and losses
-    (:mod:`legato.published.clcc_causes`), where packets were logged."""
+    (:mod:`legato_studies.papers.clcc.causes`), where packets were logged."""
 
     @property
     def qoe_packet(self) -> float | None:
@@ -172,59 +172,59 @@ class Call:
         if self.largest_delay_ms is None:
             return None
         delays_ms = (self.least_delay_ms, self.one_way_delay_p95_ms, self.largest_delay_ms)
-        return clcc_scores.qoe_packet(self.utilisation_ratio, *delays_ms, self.loss_ratio)
+        return scores.qoe_packet(self.utilisation_ratio, *delays_ms, self.loss_ratio)
 
     @property
     def qoe_frame(self) -> float:
         """[clcc] eq. (14)."""
-        return clcc_scores.qoe_frame(self.psnr_db_mean, self.frame_delay_mean_ms, self.frame_drop_ratio)
+        return scores.qoe_frame(self.psnr_db_mean, self.frame_delay_mean_ms, self.frame_drop_ratio)
 
     @property
     def viewed_qoe_frame(self) -> float:
         """The same of what was on screen, with the wait for it."""
-        return clcc_scores.qoe_frame(self.viewed_psnr_db_mean, self.viewed_delay_mean_ms, self.frame_drop_ratio)
+        return scores.qoe_frame(self.viewed_psnr_db_mean, self.viewed_delay_mean_ms, self.frame_drop_ratio)
 
     @property
     def rate_part(self) -> float:
         """[clcc] eq. (7)."""
-        return clcc_scores.rate_part(self.utilisation_ratio)
+        return scores.rate_part(self.utilisation_ratio)
 
     @property
     def delay_part(self) -> float | None:
         """[clcc] eq. (8)."""
         if self.largest_delay_ms is None:
             return None
-        return clcc_scores.delay_part(self.least_delay_ms, self.one_way_delay_p95_ms, self.largest_delay_ms)
+        return scores.delay_part(self.least_delay_ms, self.one_way_delay_p95_ms, self.largest_delay_ms)
 
     @property
     def loss_part(self) -> float:
         """[clcc] eq. (9)."""
-        return clcc_scores.loss_part(self.loss_ratio)
+        return scores.loss_part(self.loss_ratio)
 
     @property
     def quality_part(self) -> float:
         """[clcc] eq. (11)."""
-        return clcc_scores.quality_part(self.psnr_db_mean)
+        return scores.quality_part(self.psnr_db_mean)
 
     @property
     def viewed_quality_part(self) -> float:
         """The same of what was on screen."""
-        return clcc_scores.quality_part(self.viewed_psnr_db_mean)
+        return scores.quality_part(self.viewed_psnr_db_mean)
 
     @property
     def frame_delay_part(self) -> float:
         """[clcc] eq. (12)."""
-        return clcc_scores.frame_delay_part(self.frame_delay_mean_ms)
+        return scores.frame_delay_part(self.frame_delay_mean_ms)
 
     @property
     def viewed_frame_delay_part(self) -> float:
         """The same with the wait for what was on screen."""
-        return clcc_scores.frame_delay_part(self.viewed_delay_mean_ms)
+        return scores.frame_delay_part(self.viewed_delay_mean_ms)
 
     @property
     def drop_part(self) -> float:
         """[clcc] eq. (13)."""
-        return clcc_scores.drop_part(self.frame_drop_ratio)
+        return scores.drop_part(self.frame_drop_ratio)
 
     def value(self, column: str) -> float | None:
         """A figure, or a part of one."""

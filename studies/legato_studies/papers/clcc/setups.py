@@ -18,7 +18,7 @@ from typing import Any
 from legato import plan as plans
 from legato import shipped
 from legato.plan import Plan
-from legato.published.reproduction import AS_PRINTED, STRICTER
+from legato_studies.papers.reproduction import AS_PRINTED, STRICTER
 
 OWN = "clcc"
 SHIPPED, MEDIAN = "clcc as shipped", "clcc median seed"

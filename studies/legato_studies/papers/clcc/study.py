@@ -1,9 +1,9 @@
 """CLCC (docs/papers/clcc.md): its Figures 3 to 7 against GCC and HRCC, on random networks and on LTE.
 
-Each claim is judged in two set-ups (:mod:`legato.published.clcc_setups`): as printed and stricter. The random networks
-are Table III's, 100 per repeat, from seeds that training never draws from; the LTE traces are a family the policy never
-saw, and a repeat is another stretch of each. No clip is one of those trained with. ``hrcc`` is of this repository
-(docs/papers/hrcc.md) and trained on the networks that ``clcc`` was.
+Each claim is judged in two set-ups (:mod:`legato_studies.papers.clcc.setups`): as printed and stricter. The random
+networks are Table III's, 100 per repeat, from seeds that training never draws from; the LTE traces are a family the
+policy never saw, and a repeat is another stretch of each. No clip is one of those trained with. ``hrcc`` is of this
+repository (docs/papers/hrcc.md) and trained on the networks that ``clcc`` was.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from markupsafe import Markup
 
 from legato import chart, shipped
 from legato.pages import Section
-from legato.published import clcc_behaviour, clcc_causes, clcc_figures, clcc_vmaf
-from legato.published.clcc_behaviour import CLIFF_S, DRAWN, RECOVERY_S, Behaviour
-from legato.published.clcc_figures import SUMMED_UP, VMAF, Call
-from legato.published.clcc_setups import GCC, HRCC, MODULE, OWN, SENDER, SETUPS, TALKER, Sweep, sweeps
-from legato.published.reproduction import Figure, Paper, Reproduction, Row, means, play
 from legato.sweep import Progress, check_empty, parts, query, version
+from legato_studies.papers.clcc import behaviour, causes
+from legato_studies.papers.clcc import figures as clcc_figures
+from legato_studies.papers.clcc import vmaf as clcc_vmaf
+from legato_studies.papers.clcc.behaviour import CLIFF_S, DRAWN, RECOVERY_S, Behaviour
+from legato_studies.papers.clcc.figures import SUMMED_UP, VMAF, Call
+from legato_studies.papers.clcc.setups import GCC, HRCC, MODULE, OWN, SENDER, SETUPS, TALKER, Sweep, sweeps
+from legato_studies.papers.reproduction import Figure, Paper, Reproduction, Row, means, play
 
 REPEATS = 5
 
@@ -57,9 +59,9 @@ def _titles() -> Iterator[tuple[str, str]]:
             yield clcc_figures.parts_table(group, rival), title
     yield clcc_figures.LTE_BESIDE_RANDOM, "Section V-C: LTE beside random networks"
     for group in SETUPS[0].groups:
-        yield clcc_causes.table_of(group), f"Why: CLCC minus GCC, part by part: {_GROUPS[group]}"
-    yield clcc_behaviour.TABLE, "Figure 7: the three behaviours"
-    yield clcc_behaviour.TABLE_OF_TABLE_II, "Figure 7, trained with Table II's numbers"
+        yield causes.table_of(group), f"Why: CLCC minus GCC, part by part: {_GROUPS[group]}"
+    yield behaviour.TABLE, "Figure 7: the three behaviours"
+    yield behaviour.TABLE_OF_TABLE_II, "Figure 7, trained with Table II's numbers"
 
 
 PAPER = Paper("clcc", "CLCC", dict(_titles()), digits="+.2f", printed_zero="better")
@@ -84,20 +86,20 @@ def reproduce(
     out = Path(out)
     check_empty(out, resume=resume)
     made = list(sweeps(seeds, quick))
-    links = {name: plan for setup in SETUPS for name, plan in clcc_behaviour.plans_of(setup, quick).items()}
+    links = {name: plan for setup in SETUPS for name, plan in behaviour.plans_of(setup, quick).items()}
     plans = {sweep.name: sweep.plan for sweep in made} | links
     runs = play(plans, out / "run", threads=threads, on_progress=on_progress)
     calls = [call for sweep in made for call in read_calls(runs[sweep.name], sweep)]
-    series = {name: clcc_behaviour.series(runs[name]) for name in links}
+    series = {name: behaviour.series(runs[name]) for name in links}
     found = [
-        clcc_behaviour.behaviour(setup.name, name, controller, of_call["target_bps"])
+        behaviour.behaviour(setup.name, name, controller, of_call["target_bps"])
         for setup in SETUPS
-        for name in clcc_behaviour.plans_of(setup, quick)
+        for name in behaviour.plans_of(setup, quick)
         for controller, of_call in series[name].items()
     ]
     rows: list[Row] = [*clcc_figures.judge(calls), *clcc_figures.judge_parts(calls)]
-    rows += [*clcc_causes.judge(calls), *clcc_behaviour.judge(found)]
-    drawn = series[clcc_behaviour.name(SETUPS[0], *DRAWN)]
+    rows += [*causes.judge(calls), *behaviour.judge(found)]
+    drawn = series[behaviour.name(SETUPS[0], *DRAWN)]
     done = Reproduction(PAPER, out, version(next(iter(runs.values()))), tuple(rows), tuple(calls))
     trained = _trained()
     return done.write(
@@ -126,7 +128,7 @@ def read_calls(folder: Path, of: Sweep) -> list[Call]:
         "one_way_delay_mean_ms - queue_delay_mean_ms as least_delay_ms "
         f"from summary left join ({largest}) using (call) order by call"
     )
-    found = clcc_causes.read(folder)
+    found = causes.read(folder)
     if found and of.setup.clips == (TALKER,):
         for call, vmaf in clcc_vmaf.read(folder, TALKER).items():
             found[call][VMAF] = vmaf
@@ -209,8 +211,8 @@ def _means_of(calls: Sequence[Call], setup: str, group: str) -> Iterator[Section
     rows = [(name, [mean(of, column) for column in _BEHIND]) for name, of in by_name.items()]
     yield means(f"Behind the figures: {group}, {setup}", list(_BEHIND.values()), rows)
     if any(call.parts for call in calls):
-        columns = [(title, 1.0, 2) for title in clcc_causes.PARTS.values()]
-        rows = [(name, [mean(of, column) for column in clcc_causes.PARTS]) for name, of in by_name.items()]
+        columns = [(title, 1.0, 2) for title in causes.PARTS.values()]
+        rows = [(name, [mean(of, column) for column in causes.PARTS]) for name, of in by_name.items()]
         yield means(f"Part by part: {group}, {setup}", columns, rows, "First repeat.")
 
 
@@ -229,8 +231,8 @@ def _behaviour_section(found: Sequence[Behaviour]) -> Section:
         if (of := [each for each in found if (each.setup, each.controller) == (setup.name, controller)])
     ]
     note = (
-        f"3 Mbit/s, less from {CLIFF_S:g} s to {RECOVERY_S:g} s: means over {len(clcc_behaviour.ONE_WAY_MS)} delays, "
-        f"{len(clcc_behaviour.LOWS_BPS)} depths of the cliff, 300 ms of queue. The paper: CLCC climbs faster, "
+        f"3 Mbit/s, less from {CLIFF_S:g} s to {RECOVERY_S:g} s: means over {len(behaviour.ONE_WAY_MS)} delays, "
+        f"{len(behaviour.LOWS_BPS)} depths of the cliff, 300 ms of queue. The paper: CLCC climbs faster, "
         "cuts deeper at the cliff, and holds its rate where the picture gains nothing."
     )
     return means("Figure 7: means", list(_BEHAVIOUR.values()), rows, note)

@@ -1,7 +1,7 @@
 """VMAF of simulated calls, from what pictures of the clip have at the size and PSNR that were shown.
 
-A simulation has no pixels. Its clip has a table of VMAF by size and PSNR (:mod:`legato.profile.vmaf_table`), measured
-of real pictures by libvmaf; a call's VMAF is the mean over the frames that were shown, as its PSNR is.
+A simulation has no pixels. Its clip has a table of VMAF by size and PSNR (:mod:`legato_studies.codecs.vmaf_table`),
+measured of real pictures by libvmaf; a call's VMAF is the mean over the frames that were shown, as its PSNR is.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from legato import access_networks
 from legato import plan as plans
 from legato.pages import Section
 from legato.plan import Plan
-from legato.published.concerto_setups import PRINTED, QUICK_S, WEBRTC
 from legato.sweep import query
+from legato_studies.papers.concerto.setups import PRINTED, QUICK_S, WEBRTC
 
 # [concerto] Fig. 7: of video telephony.
 LOSS_RATIO, DELAY_MS = 0.048, 304.0

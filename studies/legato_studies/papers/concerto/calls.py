@@ -9,8 +9,10 @@ from pathlib import Path
 from legato import access_networks
 from legato import plan as plans
 from legato.plan import Plan
-from legato.published.concerto_estimates import direction, gap, mean, percent, ratio, scaled, turned
-from legato.published.concerto_setups import (
+from legato.results.stats import NO_FIGURE
+from legato.sweep import query
+from legato_studies.papers.concerto.estimates import direction, gap, mean, percent, ratio, scaled, turned
+from legato_studies.papers.concerto.setups import (
     AS_RECORDED_POLICY,
     BEST_OF_TWO,
     BY_SECOND_POLICY,
@@ -25,10 +27,8 @@ from legato.published.concerto_setups import (
     WEBRTC,
     Setup,
 )
-from legato.published.reproduction import Row
-from legato.published.verdict import AtMost, Lead
-from legato.results.stats import NO_FIGURE
-from legato.sweep import query
+from legato_studies.papers.reproduction import Row
+from legato_studies.papers.verdict import AtMost, Lead
 
 NEGLIGIBLE_PERCENT = 10.0
 """The increase of frame delay that Fig. 21's "negligible" is taken for."""

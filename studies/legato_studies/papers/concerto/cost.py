@@ -18,11 +18,11 @@ import numpy as np
 
 from legato import _core, access_networks, shipped
 from legato import plan as plans
-from legato.published.concerto_setups import CONCERTO
-from legato.published.reproduction import Row
-from legato.published.verdict import Lead
 from legato.results.stats import Estimate, grouped_mean
 from legato.sweep import sweep
+from legato_studies.papers.concerto.setups import CONCERTO
+from legato_studies.papers.reproduction import Row
+from legato_studies.papers.verdict import Lead
 
 REPEATS = 5
 """Of each measurement; intervals of times are over these."""

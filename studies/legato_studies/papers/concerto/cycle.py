@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 from legato import access_networks
 from legato import plan as plans
 from legato.plan import Plan
-from legato.published.concerto_calibration import DELAY_MS, LOSS_RATIO
-from legato.published.concerto_estimates import difference, direction, mean, percent, ratio, scaled, turned
-from legato.published.concerto_setups import WEBRTC, Setup
-from legato.published.reproduction import Row
-from legato.published.verdict import Lead
 from legato.results.stats import Estimate
 from legato.sweep import query
+from legato_studies.papers.concerto.calibration import DELAY_MS, LOSS_RATIO
+from legato_studies.papers.concerto.estimates import difference, direction, mean, percent, ratio, scaled, turned
+from legato_studies.papers.concerto.setups import WEBRTC, Setup
+from legato_studies.papers.reproduction import Row
+from legato_studies.papers.verdict import Lead
 
 ALONE = "gcc alone"
 BULK_FPS = 240

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from legato.published.concerto_calls import Call
-from legato.published.concerto_estimates import mean, percent, ratio
-from legato.published.concerto_setups import CONCERTO, WEBRTC, Setup
-from legato.published.reproduction import Row
-from legato.published.verdict import Lead
+from legato_studies.papers.concerto.calls import Call
+from legato_studies.papers.concerto.estimates import mean, percent, ratio
+from legato_studies.papers.concerto.setups import CONCERTO, WEBRTC, Setup
+from legato_studies.papers.reproduction import Row
+from legato_studies.papers.verdict import Lead
 
 TABLE = "Table 5"
 # [concerto] Table 5, by hours: throughput of WebRTC and of Concerto (Mbit/s), minutes stalled per hour of each.

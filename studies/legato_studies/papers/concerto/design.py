@@ -13,12 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from legato.published.concerto_calls import CONSTANT
-from legato.published.concerto_estimates import direction
-from legato.published.concerto_setups import PRINTED
-from legato.published.reproduction import Row
-from legato.published.verdict import Lead, Unchanged
 from legato.results.stats import NO_FIGURE, Estimate, of_separate_groups
+from legato_studies.papers.concerto.calls import CONSTANT
+from legato_studies.papers.concerto.estimates import direction
+from legato_studies.papers.concerto.setups import PRINTED
+from legato_studies.papers.reproduction import Row
+from legato_studies.papers.verdict import Lead, Unchanged
 
 Rewards = Mapping[str, Sequence[float]]
 """QoE_p per second that the trainings of a variant ended with, one for each seed."""
@@ -40,7 +40,7 @@ def table(short: Any) -> Mapping[str, Mapping[str, Any]]:
     Args:
         short: the settings of the whole.
     """
-    from legato.train.recipes import concerto_1d_cnn, concerto_fully_connected
+    from legato_studies.recipes import concerto_1d_cnn, concerto_fully_connected
 
     tables = (concerto_fully_connected.layers(), concerto_1d_cnn.layers())
     rows: dict[str, dict[str, Any]] = {name: {"layer_table": made} for name, made in zip(FORMS, tables, strict=True)}

@@ -19,12 +19,12 @@ from legato import access_networks, shipped
 from legato import plan as plans
 from legato.errors import Error
 from legato.plan import Plan
-from legato.published.concerto_estimates import direction, percent, shifted
-from legato.published.concerto_setups import PRINTED, SMOOTH_ENCODER_MS
-from legato.published.reproduction import AS_PRINTED, STRICTER, Row
-from legato.published.verdict import Lead
 from legato.results.stats import FEWEST, Estimate, grouped_mean, of_groups
 from legato.sweep import query
+from legato_studies.papers.concerto.estimates import direction, percent, shifted
+from legato_studies.papers.concerto.setups import PRINTED, SMOOTH_ENCODER_MS
+from legato_studies.papers.reproduction import AS_PRINTED, STRICTER, Row
+from legato_studies.papers.verdict import Lead
 
 CLIPS = (*access_networks.TRAINING_CLIPS, *access_networks.TEST_CLIPS)
 VBV_MS = {AS_PRINTED: 10_000, STRICTER: SMOOTH_ENCODER_MS}

@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from legato.published.verdict import Lead
 from legato.results.stats import NO_FIGURE, Estimate, grouped_mean, of_groups
+from legato_studies.papers.verdict import Lead
 
 
 class Compared(Protocol):

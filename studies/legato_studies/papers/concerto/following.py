@@ -18,12 +18,12 @@ from legato import access_networks, chart
 from legato import plan as plans
 from legato.pages import Section
 from legato.plan import Plan
-from legato.published.concerto_calls import schemes
-from legato.published.concerto_estimates import direction, mean, percent, ratio
-from legato.published.concerto_setups import CONCERTO, RL_V, SALSIFY, WEBRTC, Setup
-from legato.published.reproduction import Row
-from legato.published.verdict import Lead
 from legato.sweep import query
+from legato_studies.papers.concerto.calls import schemes
+from legato_studies.papers.concerto.estimates import direction, mean, percent, ratio
+from legato_studies.papers.concerto.setups import CONCERTO, RL_V, SALSIFY, WEBRTC, Setup
+from legato_studies.papers.reproduction import Row
+from legato_studies.papers.verdict import Lead
 
 DRAWN = (WEBRTC, SALSIFY, RL_V, CONCERTO)
 DRAWN_S = 200.0

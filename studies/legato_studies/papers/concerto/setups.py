@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from legato import access_networks
-from legato.published.reproduction import AS_PRINTED, STRICTER
+from legato_studies.papers.reproduction import AS_PRINTED, STRICTER
 
 WEBRTC, SALSIFY, BEST_OF_TWO = "webrtc", "salsify as described", "salsify"
 RL_V, CONCERTO, ORACLE, CLAIRVOYANT = "rl-v", "concerto", "oracle", "clairvoyant"

@@ -1,8 +1,9 @@
 """Concerto (docs/papers/concerto.md): its Fig. 7 to 24 and Tables 3 and 4 on recorded 3G, 4G and Wi-Fi links.
 
-Claims are judged in two set-ups, as printed and stricter (:mod:`legato.published.concerto_setups`). Nothing of a test
-is seen in training: files of traces and clips are others (:mod:`legato.access_networks`), and the shipped policies were
-chosen by windows of training files. Calls of Fig. 19 to 21 have several seeds: they move where in the clip it begins.
+Claims are judged in two set-ups, as printed and stricter (:mod:`legato_studies.papers.concerto.setups`). Nothing of a
+test is seen in training: files of traces and clips are others (:mod:`legato.access_networks`), and the shipped policies
+were chosen by windows of training files. Calls of Fig. 19 to 21 have several seeds: they move where in the clip it
+begins.
 """
 
 from __future__ import annotations
@@ -17,23 +18,15 @@ from markupsafe import Markup
 from legato import access_networks
 from legato.pages import Section, counted
 from legato.plan import Plan
-from legato.published import (
-    concerto_calibration,
-    concerto_calls,
-    concerto_cost,
-    concerto_cycle,
-    concerto_deployment,
-    concerto_design,
-    concerto_encoder,
-    concerto_following,
-)
-from legato.published.concerto_calls import Call
-from legato.published.concerto_cycle import Session
-from legato.published.concerto_estimates import mean
-from legato.published.concerto_setups import PRINTED, QUICK_S, SETUPS, Setup
-from legato.published.reproduction import AS_PRINTED, STRICTER, Figure, Paper, Reproduction, Row, means, play
-from legato.published.trainings import OnTraining
 from legato.sweep import Progress, check_empty, version
+from legato_studies.papers.concerto import calibration, cost, cycle, deployment, design, encoder, following
+from legato_studies.papers.concerto import calls as concerto_calls
+from legato_studies.papers.concerto.calls import Call
+from legato_studies.papers.concerto.cycle import Session
+from legato_studies.papers.concerto.estimates import mean
+from legato_studies.papers.concerto.setups import PRINTED, QUICK_S, SETUPS, Setup
+from legato_studies.papers.reproduction import AS_PRINTED, STRICTER, Figure, Paper, Reproduction, Row, means, play
+from legato_studies.papers.trainings import OnTraining
 
 SEEDS = 3
 """They move where in the clip a call begins; intervals are over recordings."""
@@ -85,10 +78,10 @@ class _Found:
     calls: dict[str, list[Call]] = field(default_factory=dict)
     """By set-up."""
     sessions: dict[str, list[Session]] = field(default_factory=dict)
-    points: list[concerto_calibration.Point] = field(default_factory=list)
-    coded: list[concerto_encoder.Coded] = field(default_factory=list)
+    points: list[calibration.Point] = field(default_factory=list)
+    coded: list[encoder.Coded] = field(default_factory=list)
     lag_s: list[tuple[str, float]] = field(default_factory=list)
-    followed: list[concerto_following.Followed] = field(default_factory=list)
+    followed: list[following.Followed] = field(default_factory=list)
     drawn: dict[str, Any] = field(default_factory=dict)
     variants: list[Call] = field(default_factory=list)
 
@@ -96,11 +89,11 @@ class _Found:
         """Every row, but for those of the trainings."""
         rows = []
         for setup in SETUPS:
-            rows += concerto_cycle.judge_cycle(self.sessions.get(setup.name, []), setup)
+            rows += cycle.judge_cycle(self.sessions.get(setup.name, []), setup)
             rows += concerto_calls.judge(self.calls.get(setup.name, []), setup)
-            rows += concerto_deployment.judge_deployment(self.calls.get(setup.name, []), setup)
-        rows += concerto_following.judge_following(self.followed, PRINTED)
-        return rows + concerto_encoder.judge_encoder(self.coded, self.lag_s)
+            rows += deployment.judge_deployment(self.calls.get(setup.name, []), setup)
+        rows += following.judge_following(self.followed, PRINTED)
+        return rows + encoder.judge_encoder(self.coded, self.lag_s)
 
 
 def reproduce(
@@ -134,45 +127,45 @@ def reproduce(
     rows = found.rows()
     trainings_s = None
     if trainings and not quick:
-        from legato.published import concerto_variants
+        from legato_studies.papers.concerto import variants as concerto_variants
 
         trained = concerto_variants.train_all(out / "trainings", on_training)
         trainings_s = trained.wall_s
         _play(_variant_parts(found, trained.specs, out / "traces"), out / "runs", threads, on_progress)
         rows += concerto_variants.judge_variants(found.variants)
-        rows += concerto_design.judge_design(trained.rewards_qoe)
-    rows += concerto_cost.judge_cost()
+        rows += design.judge_design(trained.rewards_qoe)
+    rows += cost.judge_cost()
     folder = next((out / "runs").glob("**/manifest.json")).parent
     every = [call for setup in SETUPS for call in found.calls[setup.name]]
     done = Reproduction(PAPER, out, version(folder), tuple(rows), tuple(every))
     return done.write(
         [_introduction(done, seeds, trainings_s)],
         [
-            concerto_following.section(found.drawn),
-            concerto_calibration.section(found.points),
+            following.section(found.drawn),
+            calibration.section(found.points),
             *(_behind(found.calls[s.name], s) for s in SETUPS),
         ],
         before_rows={"seeds": seeds, "trainings_s": trainings_s},
-        behind_rows={"calibration": concerto_calibration.documents(found.points)},
+        behind_rows={"calibration": calibration.documents(found.points)},
     )
 
 
 def _parts(found: _Found, traces: Path, seeds: int, quick: bool) -> dict[str, _Part]:
     parts: dict[str, _Part] = {}
-    for name, plan in concerto_calibration.calibration_plans(traces, quick):
+    for name, plan in calibration.calibration_plans(traces, quick):
         parts[f"calibration/{name}"] = _Part(
-            plan, lambda run: found.points.extend(concerto_calibration.read_points({run.name: run}))
+            plan, lambda run: found.points.extend(calibration.read_points({run.name: run}))
         )
-    for name, plan in concerto_encoder.encoder_plans(quick):
+    for name, plan in encoder.encoder_plans(quick):
         parts[f"encoder/{name}"] = _Part(plan, lambda run, name=name: _read_encoder(found, name, run))
     for setup in (replace(setup, duration_s=QUICK_S) if quick else setup for setup in SETUPS):
-        specs = concerto_cycle.networks(setup, traces, quick)
-        for scheme, plan in concerto_cycle.cycle_plans(setup, specs):
+        specs = cycle.networks(setup, traces, quick)
+        for scheme, plan in cycle.cycle_plans(setup, specs):
             name = f"cycle/{setup.name}-{scheme}".replace(" ", "-")
             parts[name] = _Part(
                 plan,
                 lambda run, plan=plan, specs=specs, setup=setup: found.sessions.setdefault(setup.name, []).extend(
-                    concerto_cycle.read_sessions(run, plan, specs)
+                    cycle.read_sessions(run, plan, specs)
                 ),
             )
         for name, access, plan in concerto_calls.call_plans(setup, traces, seeds, quick):
@@ -184,22 +177,22 @@ def _parts(found: _Found, traces: Path, seeds: int, quick: bool) -> dict[str, _P
                 ).extend(concerto_calls.read_calls(run, access, plan, windows, setup)),
             )
         if setup.by_second:
-            specs = concerto_following.one_each(setup, traces, quick)
-            for name, plan in concerto_following.following_plans(setup, specs):
+            specs = following.one_each(setup, traces, quick)
+            for name, plan in following.following_plans(setup, specs):
                 parts[name] = _Part(plan, lambda run, plan=plan, specs=specs: _read_followed(found, run, plan, specs))
     return parts
 
 
 def _read_encoder(found: _Found, name: str, run: Path) -> None:
     if name == "lag":
-        found.lag_s += concerto_encoder.read_lags(run)
+        found.lag_s += encoder.read_lags(run)
         return
     setup = AS_PRINTED if name == AS_PRINTED.replace(" ", "-") else STRICTER
-    found.coded += concerto_encoder.read_coded(run, setup)
+    found.coded += encoder.read_coded(run, setup)
 
 
 def _read_followed(found: _Found, run: Path, plan: Plan, specs: Sequence[str]) -> None:
-    followed, lines = concerto_following.read_followed(run, plan, specs)
+    followed, lines = following.read_followed(run, plan, specs)
     found.followed += followed
     found.drawn |= lines
 
@@ -246,7 +239,7 @@ def _introduction(done: Reproduction, seeds: int, trainings_s: float | None) -> 
         "; ".join(f"{access}: {', '.join(path.name for path in paths)}" for access, paths in named),
         ", ".join(access_networks.TEST_CLIPS),
         trained,
-        concerto_cost.machine(),
+        cost.machine(),
     )
 
 

@@ -1,5 +1,5 @@
 """The trainings of Concerto's Tables 3 and 4: each differs from the whole in one thing, and all are equally short.
-Those of its Fig. 23 and 24, and of other networks, are made beside them (:mod:`legato.published.concerto_design`).
+Those of its Fig. 23 and 24, and of other networks, are made beside them (:mod:`legato_studies.papers.concerto.design`).
 
 Five seeds of each learn from a quarter of the calls that the shipped policy learned from, on links by the second. They
 are compared with the whole after an equally short training, not with the shipped policy, and intervals are over seeds:
@@ -16,15 +16,16 @@ from typing import Any
 import numpy as np
 
 from legato.access_networks import ACCESSES
-from legato.published import concerto_design, trainings
-from legato.published.concerto_calls import CONSTANT, Call
-from legato.published.concerto_design import WHOLE, Rewards
-from legato.published.concerto_estimates import shifted
-from legato.published.concerto_setups import PRINTED
-from legato.published.reproduction import Row
-from legato.published.trainings import OnTraining, Training
-from legato.published.verdict import Lead
 from legato.results.stats import NO_FIGURE, Estimate, of_separate_groups
+from legato_studies.papers import trainings
+from legato_studies.papers.concerto import design as concerto_design
+from legato_studies.papers.concerto.calls import CONSTANT, Call
+from legato_studies.papers.concerto.design import WHOLE, Rewards
+from legato_studies.papers.concerto.estimates import shifted
+from legato_studies.papers.concerto.setups import PRINTED
+from legato_studies.papers.reproduction import Row
+from legato_studies.papers.trainings import OnTraining, Training
+from legato_studies.papers.verdict import Lead
 
 ENVS = 16
 """Calls per round."""
@@ -55,7 +56,7 @@ class Variants:
 def table() -> Mapping[str, Mapping[str, Any]]:
     """Names of the variants, and how each one's recipe differs."""
     from legato.train.recipes.concerto import SETTINGS
-    from legato.train.recipes.concerto_by_second import SHARE_RATIO
+    from legato_studies.recipes.concerto_by_second import SHARE_RATIO
 
     short = replace(SETTINGS, envs=ENVS)
     rows: dict[str, dict[str, Any]] = {

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from legato.published import nvc_cc_readings
-from legato.published.nvc_cc_sessions import Array, Sessions
-from legato.published.nvc_cc_sweeps import FAMILIES, FIG_12, GUARDED, PRINTED, PRINTED_GCC, ROUND_TRIP, RULES
-from legato.published.nvc_cc_trainings import H264_LABEL, Convergence
-from legato.published.reproduction import AS_PRINTED, STRICTER, Figure, Grid, Row
-from legato.published.verdict import Claim, Lead, Value, Verdict, judged
 from legato.results.stats import Estimate, of_separate_groups
 from legato.sweep import query
+from legato_studies.papers.nvc_cc import readings
+from legato_studies.papers.nvc_cc.sessions import Array, Sessions
+from legato_studies.papers.nvc_cc.sweeps import FAMILIES, FIG_12, GUARDED, PRINTED, PRINTED_GCC, ROUND_TRIP, RULES
+from legato_studies.papers.nvc_cc.trainings import H264_LABEL, Convergence
+from legato_studies.papers.reproduction import AS_PRINTED, STRICTER, Figure, Grid, Row
+from legato_studies.papers.verdict import Claim, Lead, Value, Verdict, judged
 
 OURS = "nvc-cc"
 Curves = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -195,11 +195,11 @@ def _by_reading(rewards: Mapping[str, Mapping[str, Array]], setup: str) -> Itera
     why = "a reading of eq. (3)"
     for reading in ours:
         for name, by_reading in rewards.items():
-            mean = nvc_cc_readings.best(by_reading[reading])
+            mean = readings.best(by_reading[reading])
             row = _row("Fig. 10, readings", f"{reading}: reward of {name}", None, mean, "", "no claim", why)
             yield replace(row, setup=setup)
         for (name, theirs), printed in zip(rivals, (50.0, 26.0), strict=True):
-            more = nvc_cc_readings.above(ours[reading], theirs[reading])
+            more = readings.above(ours[reading], theirs[reading])
             row = _at_least("Fig. 10, readings", f"{reading}: reward above {name}'s", printed, more, "%")
             yield replace(row, setup=setup)
 

@@ -16,11 +16,11 @@ from dataclasses import replace
 from typing import Any
 
 from legato import plan as plans
-from legato.published.nvc_cc_sessions import Sessions
-from legato.published.nvc_cc_sweeps import FAMILIES, FIG_12, Size, Sweep, one_link, recorded_links
-from legato.published.reproduction import AS_PRINTED, STRICTER, Figure, Grid, Row
-from legato.published.verdict import Lead, judged
 from legato.results.stats import Estimate
+from legato_studies.papers.nvc_cc.sessions import Sessions
+from legato_studies.papers.nvc_cc.sweeps import FAMILIES, FIG_12, Size, Sweep, one_link, recorded_links
+from legato_studies.papers.reproduction import AS_PRINTED, STRICTER, Figure, Grid, Row
+from legato_studies.papers.verdict import Lead, judged
 
 SCENARIO = "nvc_cc_hybrid"
 CLIPS = ("asl-sister-hybrid", "bunny-hybrid", "foreman-hybrid")

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from legato import plan as plans
-from legato.published.nvc_cc_sessions import Sessions
-from legato.published.nvc_cc_sweeps import Size, Sweep, one_link
-from legato.published.reproduction import Row
-from legato.published.verdict import Lead, judged
 from legato.results.stats import Estimate
+from legato_studies.papers.nvc_cc.sessions import Sessions
+from legato_studies.papers.nvc_cc.sweeps import Size, Sweep, one_link
+from legato_studies.papers.reproduction import Row
+from legato_studies.papers.verdict import Lead, judged
 
 TABLE = "Hybrid, Fig. 1"
 TABLES = {TABLE: "The hybrid codec: quality over the share of packets lost"}

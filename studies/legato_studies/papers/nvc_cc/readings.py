@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from legato import _core, shipped
-from legato.published.nvc_cc_sweeps import CLIPS, HEIGHTS, PICTURES_PER_S, SAFEGUARD_AS_PRINTED, SCENARIO
 from legato.results.stats import Estimate, grouped_mean, of_groups
+from legato_studies.papers.nvc_cc.sweeps import CLIPS, HEIGHTS, PICTURES_PER_S, SAFEGUARD_AS_PRINTED, SCENARIO
 
 READINGS = {
     "SSIM": "nvc-cc",

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from legato.pages import counted
-from legato.published.reproduction import Bounds, Figure, Grid
 from legato.results.stats import Estimate, mean_intervals, of_groups, paired_differences
 from legato.sweep import parts
+from legato_studies.papers.reproduction import Bounds, Figure, Grid
 
 FIGURES = (
     "ssim_db_mean",

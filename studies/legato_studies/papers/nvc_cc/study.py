@@ -1,7 +1,7 @@
 """NVC-CC (docs/papers/nvc-cc.md): its Table 3 and Figures 4 to 12, made again.
 
 Figure 7 (training time against the safeguard's sensitivity) needs a training for each point, and OnRL for H.264
-(Figure 4) one more (:mod:`legato.published.nvc_cc_trainings`). Figure 10 shows the shipped policies' trainings.
+(Figure 4) one more (:mod:`legato_studies.papers.nvc_cc.trainings`). Figure 10 shows the shipped policies' trainings.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from markupsafe import Markup
 
 from legato import chart, shipped
 from legato.pages import Section
-from legato.published import nvc_cc_claims, nvc_cc_hybrid, nvc_cc_loss, nvc_cc_readings
-from legato.published.nvc_cc_sessions import Array, Sessions
-from legato.published.nvc_cc_sweeps import (
+from legato.sweep import Progress, check_empty, version
+from legato_studies.papers.nvc_cc import claims, hybrid, loss, readings
+from legato_studies.papers.nvc_cc.sessions import Array, Sessions
+from legato_studies.papers.nvc_cc.sweeps import (
     CLIPS,
     CONTROLLERS,
     FAMILIES,
@@ -32,11 +33,10 @@ from legato.published.nvc_cc_sweeps import (
     one_link,
     sweeps,
 )
-from legato.published.nvc_cc_trainings import Convergence, train_all
-from legato.published.reproduction import AS_PRINTED, STRICTER, Figure, Paper, Reproduction, means, play
-from legato.published.trainings import OnTraining
-from legato.published.verdict import VERDICTS
-from legato.sweep import Progress, check_empty, version
+from legato_studies.papers.nvc_cc.trainings import Convergence, train_all
+from legato_studies.papers.reproduction import AS_PRINTED, STRICTER, Figure, Paper, Reproduction, means, play
+from legato_studies.papers.trainings import OnTraining
+from legato_studies.papers.verdict import VERDICTS
 
 POLICIES = ("nvc-cc", "aurora", "onrl")
 """Whose trainings Figure 10 compares: those trained as printed, and stricter those of today."""
@@ -63,8 +63,8 @@ PAPER = Paper(
         "Fig. 7": "Figure 7: what a safeguard gives a training and what it takes",
         "Fig. 8": "Figure 8: a higher rate with loss against a lower one without",
         "Fig. 9": "Figure 9: a queue of one packet",
-        **nvc_cc_loss.TABLES,
-        **nvc_cc_hybrid.TABLES,
+        **loss.TABLES,
+        **hybrid.TABLES,
     },
     over="networks or trainings",
 )
@@ -97,8 +97,8 @@ def reproduce(
     made = train_all(out / "trainings", one_link(*FIG_6), on_training) if trainings and not quick else None
     todo = [
         *sweeps(size),
-        *nvc_cc_loss.sweeps(size),
-        *nvc_cc_hybrid.sweeps(size),
+        *loss.sweeps(size),
+        *hybrid.sweeps(size),
         *([fig_4("fig-4-trained", size, [made.h264])] if made else []),
     ]
     runs = play({each.name: each.plan for each in todo}, out / "run", threads=threads, on_progress=on_progress)
@@ -107,8 +107,8 @@ def reproduce(
     curves = {setup: {name: training_curves(name + ending) for name in POLICIES} for setup, ending in TRAINED.items()}
     convergences = made.convergences if made else ()
     rewards = by_reading(quick=quick)
-    rows = nvc_cc_claims.judge(sessions, curves, list(runs.values()), convergences, rewards)
-    rows += [*nvc_cc_loss.judge(sessions), *nvc_cc_hybrid.judge(sessions)]
+    rows = claims.judge(sessions, curves, list(runs.values()), convergences, rewards)
+    rows += [*loss.judge(sessions), *hybrid.judge(sessions)]
     done = Reproduction(PAPER, out, version(folders[0][1]), tuple(rows))
     return done.write(
         _introduction(done, size, sessions),
@@ -119,9 +119,7 @@ def reproduce(
             "means": sessions.means(),
             "training": curves,
             "convergence": [asdict(each) for each in convergences],
-            "grids": [
-                asdict(grid) for grid in (*nvc_cc_claims.own_figures(sessions), *nvc_cc_hybrid.own_figures(sessions))
-            ],
+            "grids": [asdict(grid) for grid in (*claims.own_figures(sessions), *hybrid.own_figures(sessions))],
         },
     )
 
@@ -131,10 +129,10 @@ def by_reading(*, quick: bool) -> dict[str, dict[str, dict[str, Array]]]:
     if find_spec("gymnasium") is None:
         return {}
     how: dict[str, Any] = {"heights": (720,), "duration_s": 3.0} if quick else {}
-    groups = {AS_PRINTED: nvc_cc_readings.AS_PRINTED, STRICTER: nvc_cc_readings.AS_TRAINED_HERE}
+    groups = {AS_PRINTED: readings.AS_PRINTED, STRICTER: readings.AS_TRAINED_HERE}
     found = {}
     for setup, contestants in groups.items():
-        rewards = nvc_cc_readings.judged(contestants, **how)
+        rewards = readings.judged(contestants, **how)
         found[setup] = {each.controller: rewards[each.policy] for each in contestants}
     return found
 
@@ -198,8 +196,8 @@ _BEHIND: dict[str, Figure] = {
 def _behind(sessions: Sessions) -> list[Section]:
     """The means behind the figures, a table per setting."""
     found = []
-    for setting in (PRINTED, ROUND_TRIP, "synthetic", *FAMILIES, "Fig. 4", *nvc_cc_hybrid.SETTINGS):
-        names = nvc_cc_hybrid.CONTROLLERS if setting in nvc_cc_hybrid.SETTINGS else CONTROLLERS
+    for setting in (PRINTED, ROUND_TRIP, "synthetic", *FAMILIES, "Fig. 4", *hybrid.SETTINGS):
+        names = hybrid.CONTROLLERS if setting in hybrid.SETTINGS else CONTROLLERS
         ran = [name for name in names if name in sessions.controllers(setting)]
         rows = [(name, [sessions.mean(setting, name, figure).mean for figure in _BEHIND]) for name in ran]
         note = f"{sessions.networks(setting)} networks, {sessions.count(setting)} sessions per controller."

@@ -20,7 +20,7 @@ from typing import Any
 
 from legato import plan as plans
 from legato import shipped
-from legato.published.nvc_cc_trainings import H264
+from legato_studies.papers.nvc_cc.trainings import H264
 
 SCENARIO = "nvc_cc"
 PRINTED_GCC = "gcc-receiver"

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from legato.errors import Error
-from legato.published import trainings
-from legato.published.trainings import OnTraining, Training
+from legato_studies.papers import trainings
+from legato_studies.papers.trainings import OnTraining, Training
 
 SENSITIVITIES = (None, 4.0, 2.0, 1.0, 0.5)
 """``n_std``, from no safeguard to the most sensitive."""

@@ -17,12 +17,12 @@ import numpy as np
 
 from legato import _core, shipped
 from legato import plan as plans
-from legato.published.concerto_cost import machine
-from legato.published.r3net_setups import OURS
-from legato.published.reproduction import Row
-from legato.published.verdict import AtMost, Lead
 from legato.results.stats import grouped_mean
 from legato.sweep import sweep
+from legato_studies.papers.concerto.cost import machine
+from legato_studies.papers.r3net.setups import OURS
+from legato_studies.papers.reproduction import Row
+from legato_studies.papers.verdict import AtMost, Lead
 
 TABLE = "costs"
 REPEATS = 5

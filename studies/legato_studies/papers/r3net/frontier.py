@@ -18,7 +18,8 @@ from markupsafe import Markup
 from legato import chart, shipped
 from legato.pages import Section
 from legato.plan import Plan
-from legato.published.r3net_setups import (
+from legato.results.stats import grouped_mean
+from legato_studies.papers.r3net.setups import (
     GCC,
     OURS,
     QUICK_PATHS,
@@ -32,8 +33,7 @@ from legato.published.r3net_setups import (
     policy_of,
     ukf,
 )
-from legato.published.reproduction import Row
-from legato.results.stats import grouped_mean
+from legato_studies.papers.reproduction import Row
 
 TABLE = "frontier"
 PATHS, WINDOWS = 23, 10

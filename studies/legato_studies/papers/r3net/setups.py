@@ -16,7 +16,7 @@ from legato import plan as plans
 from legato import shipped
 from legato.envs import replayed
 from legato.plan import Plan
-from legato.published.reproduction import AS_PRINTED, STRICTER
+from legato_studies.papers.reproduction import AS_PRINTED, STRICTER
 
 OURS = "r3net"
 SHIPPED = "r3net as shipped"

@@ -1,7 +1,7 @@
 """R3Net (docs/papers/r3net.md): its Table 1 and Figure 2 on networks absent from training, beside `ukf` and `gcc`.
 
 The paper's 1,150 test traces are private; ours are windows of recordings that no training saw (legato.envs.replayed).
-Each claim is judged in two set-ups (:mod:`legato.published.r3net_setups`): as printed and stricter. Figures of a
+Each claim is judged in two set-ups (:mod:`legato_studies.papers.r3net.setups`): as printed and stricter. Figures of a
 controller are means over calls, as the paper's seem to be; what is judged are differences, call by call.
 """
 
@@ -17,12 +17,12 @@ from markupsafe import Markup
 from legato import chart
 from legato import plan as plans
 from legato.pages import Section, counted
-from legato.published import r3net_cost, r3net_frontier
-from legato.published.r3net_setups import GCC, OURS, OWN_UKF, SHIPPED, UKF, UNGUIDED, setups
-from legato.published.reproduction import AS_PRINTED, STRICTER, Paper, Reproduction, Row, pairs, play
-from legato.published.verdict import Lead, Verdict, together
 from legato.results.stats import Estimate, grouped_mean
 from legato.sweep import Progress, check_empty, query, summary_rows, version
+from legato_studies.papers.r3net import cost, frontier
+from legato_studies.papers.r3net.setups import GCC, OURS, OWN_UKF, SHIPPED, UKF, UNGUIDED, setups
+from legato_studies.papers.reproduction import AS_PRINTED, STRICTER, Paper, Reproduction, Row, pairs, play
+from legato_studies.papers.verdict import Lead, Verdict, together
 
 RIVALS: Mapping[str, str] = {UKF: "ukf", GCC: "gcc"}
 SEEDS = 5
@@ -56,8 +56,8 @@ PAPER = Paper(
         UNGUIDED: "R3Net by PPO alone, at the printed learning rate, minus the UKF",
         f"against {UNGUIDED}": "The policy guided early in its training minus the one by PPO alone",
         "noise": "Section 3.2: noisier actions than the UKF's",
-        r3net_frontier.TABLE: "What loss buys: utilisation over R3Net's guidance and over UKF's margin",
-        r3net_cost.TABLE: "Costs: a decision, and the simulator",
+        frontier.TABLE: "What loss buys: utilisation over R3Net's guidance and over UKF's margin",
+        cost.TABLE: "Costs: a decision, and the simulator",
     },
     digits=".3g",
     over="recordings",
@@ -126,20 +126,20 @@ def reproduce(
     check_empty(out, resume=resume)
     given = list(setups())
     of_setup = {setup.name: setup.plans(seeds, quick, policy) for setup in given}
-    of_frontier = r3net_frontier.plans(given[0], quick)
+    of_frontier = frontier.plans(given[0], quick)
     made = {name: plan for of_one in (*of_setup.values(), of_frontier) for name, plan in of_one.items()}
     runs = play(made, out, threads=threads, on_progress=on_progress)
     calls = {name: read_all(of_one, runs) for name, of_one in of_setup.items()}
     on_frontier = read_all(of_frontier, runs)
     rows = [row for setup in given for row in judge(calls[setup.name], setup.rivals, setup.name)]
-    rows += r3net_frontier.judge(on_frontier, given[0].name)
-    rows += [] if quick else r3net_cost.judge_cost()
+    rows += frontier.judge(on_frontier, given[0].name)
+    rows += [] if quick else cost.judge_cost()
     folder = runs[next(reversed(of_setup[AS_PRINTED]))]
     done = Reproduction(PAPER, out, version(folder), tuple(rows), tuple(call for of in calls.values() for call in of))
     curves = one_run(folder)
-    r3net_frontier.write_picture(out, on_frontier)
-    figures = {"one_run": curves, "frontier": r3net_frontier.document(on_frontier)}
-    sections = [r3net_frontier.section(on_frontier), _figure(curves)]
+    frontier.write_picture(out, on_frontier)
+    figures = {"one_run": curves, "frontier": frontier.document(on_frontier)}
+    sections = [frontier.section(on_frontier), _figure(curves)]
     return done.write(_introduction(done, calls), sections, behind_rows={"figures": figures})
 
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from legato.published.reproduction import AS_PRINTED, Row, pairs
-from legato.published.verdict import AtMost, Claim, Lead, Value
-from legato.published.vtfrc_calls import CONTROLLERS, Call, clips_of, mean
 from legato.results.stats import Estimate
+from legato_studies.papers.reproduction import AS_PRINTED, Row, pairs
+from legato_studies.papers.verdict import AtMost, Claim, Lead, Value
+from legato_studies.papers.vtfrc.calls import CONTROLLERS, Call, clips_of, mean
 
 F_WITHIN = 0.1
 """How far F may be from the printed one."""

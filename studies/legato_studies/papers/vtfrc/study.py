@@ -1,7 +1,7 @@
 """Video TFRC (docs/papers/vtfrc.md): its Tables II and III with our clips, five seeds and intervals.
 
 Each claim is judged in two set-ups, as printed and stricter; what the paper leaves open of the first is run in every
-combination (:mod:`legato.published.vtfrc_cells`).
+combination (:mod:`legato_studies.papers.vtfrc.cells`).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from legato import chart
 from legato import plan as plans
 from legato.errors import Error
 from legato.pages import Section, counted
-from legato.published import vtfrc_cells
-from legato.published.reproduction import AS_PRINTED, STRICTER, Paper, Reproduction, means, minus, play
-from legato.published.vtfrc_calls import CONTROLLERS, TCP_START_S, Call, clips_of, read_calls
-from legato.published.vtfrc_cells import Cell
-from legato.published.vtfrc_rows import COUNTERPART, F_WITHIN, judge, printed_mean
 from legato.sweep import Progress, check_empty, query, summary_rows, version
+from legato_studies.papers.reproduction import AS_PRINTED, STRICTER, Paper, Reproduction, means, minus, play
+from legato_studies.papers.vtfrc import cells as vtfrc_cells
+from legato_studies.papers.vtfrc.calls import CONTROLLERS, TCP_START_S, Call, clips_of, read_calls
+from legato_studies.papers.vtfrc.cells import Cell
+from legato_studies.papers.vtfrc.rows import COUNTERPART, F_WITHIN, judge, printed_mean
 
 CLIPS = ("qcif-foreman", "qcif-grid-bbaf2n", "qcif-grid-lrwp9a", "qcif-asl-again", "qcif-asl-night", "qcif-asl-sister")
 SEEDS = 5

@@ -1,0 +1,1 @@
+"""Concerto: its set-ups, what is read of its calls, and how its claims are judged; ``study`` puts it together."""
