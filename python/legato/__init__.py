@@ -39,7 +39,7 @@ from legato.errors import (
 
 if TYPE_CHECKING:
     from legato._core import Policy, Trace
-    from legato.call import Pictures
+    from legato.call.pictures import Pictures
     from legato.call.session import CallProgress
     from legato.replay_call import Replay
     from legato.sweep import Progress, Run
@@ -152,8 +152,9 @@ def real_calls(
     from dataclasses import replace
 
     from legato import plan as plans
-    from legato.call import Pictures, make
+    from legato.call import make
     from legato.call.ends import Session, with_both_ways
+    from legato.call.pictures import Pictures
     from legato.sweep import check_folder
 
     session = Session.of(peers, direction, link, feedback)

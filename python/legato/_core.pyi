@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, final
+from pathlib import Path
+from typing import Any, Protocol, final
 
 import numpy as np
 import numpy.typing as npt
-
-from legato.call import Pictures
-from legato.call.ends import Others, Session
 
 def version() -> str:
     """The version of the crates, "0.1.0"."""
@@ -331,6 +329,46 @@ class LiveExchange:
         """The intervals finished since the last time: observations, the actions at their ends, the versions of the
         weights that drew these, the intervals before them as rows of figures."""
 
+class _Session(Protocol):
+    """What is read of a `legato.call.ends.Session`."""
+
+    @property
+    def near(self) -> str: ...
+    @property
+    def far(self) -> str: ...
+    @property
+    def direction(self) -> str: ...
+
+class _Pictures(Protocol):
+    """What is read of a `legato.call.Pictures`."""
+
+    @property
+    def clip(self) -> Path | None: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def height(self) -> int: ...
+    @property
+    def fps(self) -> int: ...
+    @property
+    def codec(self) -> str: ...
+    @property
+    def parity(self) -> str: ...
+    @property
+    def recovery(self) -> str: ...
+
+class _Others(Protocol):
+    """What is read of a `legato.call.ends.Others`."""
+
+    @property
+    def controller(self) -> str: ...
+    @property
+    def clip(self) -> str: ...
+    @property
+    def encoder(self) -> str: ...
+    @property
+    def width(self) -> int: ...
+
 @final
 class RealCall:
     """One session of real calls: one way of media or two, between ends of ours and ends that Python brings."""
@@ -340,10 +378,10 @@ class RealCall:
         plan_json: str,
         number: int,
         out_dir: str | PathLike[str],
-        session: Session | None = None,
+        session: _Session | None = None,
         *,
-        pictures: Pictures | None = None,
-        others: Others | None = None,
+        pictures: _Pictures | None = None,
+        others: _Others | None = None,
         tuns: TunPair | None = None,
         ffmpeg: str | PathLike[str] | None = None,
         learning: LiveExchange | None = None,

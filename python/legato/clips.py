@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from legato import _core, plan, shipped, specs
+from legato import _core, shipped, specs
 from legato.errors import DataWarning, ProfileError, did_you_mean
 
 PROFILE_SUFFIX = ".safetensors"
@@ -52,7 +52,7 @@ def chosen(
     specs.once(((clip.resolve(), str(clip)) for clip in found), "clips", ProfileError)
     made = _measured(found, on_progress, strict=strict or len(found) == 1)
     specs.once(((profile.resolve(), str(clip)) for clip, profile in made), "clips", ProfileError)
-    return [Clip(plan.from_here(profile), None if profile == clip else str(clip)) for clip, profile in made]
+    return [Clip(specs.from_here(profile), None if profile == clip else str(clip)) for clip, profile in made]
 
 
 def profiles(

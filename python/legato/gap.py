@@ -27,7 +27,7 @@ from legato.results.stats import FEWEST, Estimate, grouped_mean, of_separate_gro
 from legato.sweep import check_empty, parts, query, summary_rows
 
 if TYPE_CHECKING:
-    from legato.call import Pictures
+    from legato.call.pictures import Pictures
     from legato.call.session import CallProgress
 
 FIGURES = (

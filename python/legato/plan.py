@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from legato import _core, overrides, scenario_traces, shipped, specs
+from legato import _core, clips, overrides, scenario_traces, shipped, specs
 from legato.errors import ControllerError, DataWarning, Error, ScenarioError, TraceError, did_you_mean
 
 LOGS = ("summary", "series", "packets")
@@ -105,8 +105,6 @@ def make(
 
     Everything quick is checked before clips are profiled, so that a misspelt name is reported at once.
     """
-    from legato import clips
-
     if log not in LOGS:
         raise Error(f"log = {log}: not one of {', '.join(LOGS)}")
     chosen_controllers = controllers(controller_specs)
@@ -117,7 +115,7 @@ def make(
     path, text = read_scenario(scenario_name, options)
     chosen_clips = clips.chosen(clip_specs, on_clip_progress, strict=strict)
     return Plan(
-        scenario_path=from_here(path),
+        scenario_path=specs.from_here(path),
         scenario=text,
         controllers=chosen_controllers,
         traces=chosen_traces,
@@ -240,7 +238,7 @@ def policy_folders(chosen: Sequence[str | dict[str, Any]]) -> list[str]:
     # The safeguard may wrap a learned controller.
     needing = {entry["name"] for entry in _core.controllers() if entry["learned"]} | {"safeguard"}
     named = {name if isinstance(name, str) else name["name"] for name in chosen}
-    return [from_here(shipped.policies_folder())] if needing & named else []
+    return [specs.from_here(shipped.policies_folder())] if needing & named else []
 
 
 def traces(given: Iterable[str | Path], *, strict: bool = False) -> list[str | dict[str, Any]]:
@@ -299,7 +297,7 @@ def trace_addresses(pattern: str) -> list[str]:
     """The traces that a pattern names: files, or those of a shipped family (``fcc``), or one of them (``fcc/12``)."""
     known = None if glob.glob(str(Path(pattern).expanduser())) else shipped.trace_addresses(pattern)  # noqa: PTH207
     if known is not None:
-        return [from_here(address) for address in known]
+        return [specs.from_here(address) for address in known]
     try:
         return [str(path) for path in specs.files(pattern, TraceError, "trace")]
     except TraceError as error:
@@ -308,11 +306,3 @@ def trace_addresses(pattern: str) -> list[str]:
             pattern, names, "`legato traces list` shows the traces that come with Legato"
         )
         raise
-
-
-def from_here(path: str | Path) -> str:
-    """A path below the working folder as a relative one, so that run folders do not depend on where they were made."""
-    try:
-        return str(Path(path).relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)

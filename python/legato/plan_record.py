@@ -17,9 +17,10 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from legato import atomic, shipped
+from legato import clips, shipped
 from legato.errors import Error, RunFolderError
-from legato.plan import PLANNED, POLICY_KEY, Plan, from_here
+from legato.plan import PLANNED, POLICY_KEY, Plan
+from legato.specs import from_here
 from legato.user_files import changed, sha256
 
 REPEAT = "repeat.json"
@@ -54,13 +55,6 @@ class Record:
             for whole in sorted(self.typed, key=len, reverse=True):
                 message = message.replace(whole, self.typed[whole])
             raise type(error)(message, error.hint) from None
-
-    def write(self, folder: Path) -> None:
-        """Write ``repeat.json`` into a run's folder."""
-        from legato.repeat import words
-
-        document = {"command": words(self), "places": self.places}
-        atomic.write_text(folder / REPEAT, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 
 
 def record(plan: Plan) -> Record:
@@ -99,7 +93,6 @@ def read_plan(folder: Path) -> Plan:
     Raises:
         RunFolderError: it cannot be read, or one of the user's files has changed since or is no longer there.
     """
-    from legato import clips
     from legato.results.run_folder import open_run
 
     written = open_run(folder).plan

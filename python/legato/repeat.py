@@ -5,19 +5,18 @@ What came with Legato goes by name, the user's files by their whole paths.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from legato import shipped
+from legato import atomic, shipped
 from legato.errors import Error
 from legato.plan import POLICY_KEY, trace_addresses
+from legato.plan_record import REPEAT, Record
 from legato.spec_text import written
-
-if TYPE_CHECKING:
-    from legato.plan_record import Record
 
 _MANY = 4
 """Traces from which on the folder or glob is printed that names them all, where there is one."""
@@ -26,6 +25,12 @@ _DEFAULTS = {
     "clip": None, "vmaf": False, "name": "others", "feedback": "twcc",
 }  # fmt: skip
 """Options of real calls that are not printed where they have these values."""
+
+
+def write(record: Record, folder: Path) -> None:
+    """Write ``repeat.json`` into a run's folder."""
+    document = {"command": words(record), "places": record.places}
+    atomic.write_text(folder / REPEAT, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 
 
 def words(record: Record) -> list[str]:

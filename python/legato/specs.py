@@ -96,6 +96,14 @@ def files(pattern: str, error: type[Error], what: str) -> list[Path]:
     return named
 
 
+def from_here(path: str | Path) -> str:
+    """A path below the working folder as a relative one, so that run folders do not depend on where they were made."""
+    try:
+        return str(Path(path).relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
 def _is_data(path: Path) -> bool:
     beside = path.name.startswith((".", "COPYING", "COPYRIGHT", "LICENSE", "MANIFEST", "NOTICE", "README"))
     return path.is_file() and not beside and path.suffix != ".md"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from legato import _core, plan_record
+from legato import _core, plan_record, repeat
 from legato.errors import RunFolderError
 from legato.plan import Plan
 
@@ -76,7 +76,7 @@ def sweep(
     record = plan_record.record(plan)
     with record.errors_as_typed():
         native = _core.Sweep(record.to_json(), str(folder), threads)
-    record.write(folder)
+    repeat.write(record, folder)
     started = time.monotonic()
 
     def progress() -> Progress:

@@ -183,9 +183,9 @@ def test_the_command_line_goes_on_without_the_unreadable_one_unless_strict(here:
 def test_shipped_traces_have_names(here: Path, legato: Legato) -> None:
     """As in a wheel, whose data lie under a path too long to type."""
     fcc = [trace.path for trace in shipped.traces() if trace.family == "fcc"]
-    assert plan.traces(["fcc"]) == [plan.from_here(path) for path in fcc]
-    assert plan.traces(["fcc/12"]) == [plan.from_here(fcc[11])]
-    assert plan.traces(["fcc/12@scale=2"]) == [{"path": plan.from_here(fcc[11]), "scale": 2}]
+    assert plan.traces(["fcc"]) == [specs.from_here(path) for path in fcc]
+    assert plan.traces(["fcc/12"]) == [specs.from_here(fcc[11])]
+    assert plan.traces(["fcc/12@scale=2"]) == [{"path": specs.from_here(fcc[11]), "scale": 2}]
     shown = legato("traces", "show", "fcc/12")
     assert shown.returncode == 0 and fcc[11].name in shown.stdout
     listed = legato("traces", "list", "fcc")

@@ -12,44 +12,22 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from legato import _core, plan_record
+from legato import _core, plan_record, repeat
+from legato.call.pictures import Pictures
 from legato.errors import CallError, Error
 from legato.plan import Plan
 from legato.sweep import Run, check_folder
 
 if TYPE_CHECKING:
     from legato.call.ends import Session
+    from legato.call.learning import Learning
     from legato.call.others import Programs
     from legato.call.session import CallProgress
-    from legato.train.in_calls import LearningInCalls
 
-
-@dataclass(frozen=True)
-class Pictures:
-    """What is sent: a Y4M file, or a generated scene of this size and rate; how it is coded, one of
-    :data:`legato.call.ends.CODECS`; how much Reed-Solomon parity goes with it: what the ``controller`` asks for, as
-    much as the losses reported need (``adaptive``), or a share of each frame's packets from 0 to 0.5; and how the call
-    recovers from losses, one of :data:`legato.call.ends.RECOVERIES`."""
-
-    clip: Path | None = None
-    width: int = 1280
-    height: int = 720
-    fps: int = 30
-    codec: str = "h264"
-    parity: str = "controller"
-    recovery: str = "nack"
-
-    def options(self) -> dict[str, Any]:
-        """The command line's options that ask for these."""
-        scene = {"clip": str(self.clip)} if self.clip else {"size": f"{self.width}x{self.height}", "fps": self.fps}
-        # Folders of before these, and calls without them, have no such options.
-        parity = {} if self.parity == "controller" else {"parity": self.parity}
-        recovery = {} if self.recovery == "nack" else {"recovery": self.recovery}
-        return {**scene, "codec": self.codec, **parity, **recovery}
+__all__ = ["Pictures", "make"]
 
 
 def make(
@@ -60,7 +38,7 @@ def make(
     pictures: Pictures | None = None,
     programs: Programs | None = None,
     vmaf: bool = False,
-    learning: LearningInCalls | None = None,
+    learning: Learning | None = None,
     resume: bool = False,
     on_progress: Callable[[CallProgress], None] | None = None,
 ) -> Run:
@@ -68,7 +46,7 @@ def make(
 
     ``programs``: at ends that are programs. ``vmaf``: measure what was viewed of our pictures by VMAF too, with an
     ffmpeg that :func:`legato.call.vmaf.found` finds. ``learning``: what the plan's controller learns in its calls; the
-    plan is :meth:`LearningInCalls.steered`.
+    plan is steered by it.
 
     Raises:
         CallError: no browser, no namespaces or ffmpeg where they are asked for, no connection, or one that broke. Calls
@@ -91,12 +69,11 @@ def make(
         record = plan_record.record(plan)
         with record.errors_as_typed():
             calls = _core.open_call_folder(record.to_json(), str(folder))
-        record.write(folder)
+        repeat.write(record, folder)
         for number in range(calls) if learning is None else learning.order(plan):
             if not (folder / "summary" / f"{number:05}.parquet").exists():
-                called_s += make_one(
-                    set_up, record, folder, number, calls, on_progress, learning and learning.during(plan, number)
-                )
+                during = None if learning is None else learning.during(plan, number)
+                called_s += make_one(set_up, record, folder, number, calls, on_progress, during)
     return Run(folder, calls, called_s, time.monotonic() - started)
 
 

@@ -17,7 +17,7 @@ from legato.call.ends import Others
 from legato.errors import CallError
 
 if TYPE_CHECKING:
-    from legato.call import Pictures
+    from legato.call.pictures import Pictures
 
 CONTROLLER = "chromium"
 """What tables call the browser's rate control."""

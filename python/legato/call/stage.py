@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from legato.call import browser, camera, tun
 from legato.call.camera import Film
 from legato.call.ends import End, Others, Session
-from legato.call.session import Way
+from legato.call.way import Way
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-    from legato.call import Pictures
     from legato.call.others import Programs
+    from legato.call.pictures import Pictures
 
 
 @dataclass(frozen=True)

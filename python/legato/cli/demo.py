@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 import legato
-from legato import plan, shipped
+from legato import shipped, specs
 from legato.cli import options, results, terminal
 from legato.errors import Error, RunFolderError
 from legato.pages import counted
@@ -64,7 +64,7 @@ def demo(
 def choose_traces() -> list[str]:
     """The traces of the demo that are here: a wheel has none of the copyleft ones."""
     folder = shipped.traces_folder()
-    chosen = [f"{plan.from_here(folder / name)}{options}" for name, options in _TRACES if (folder / name).is_file()]
+    chosen = [f"{specs.from_here(folder / name)}{options}" for name, options in _TRACES if (folder / name).is_file()]
     if not chosen:
         raise Error(f"{folder}: holds none of the demo's traces")
     return chosen

@@ -11,7 +11,7 @@ import typer
 from legato.errors import Error
 
 if TYPE_CHECKING:
-    from legato.call import Pictures
+    from legato.call.pictures import Pictures
 
 Scenario = Annotated[str, typer.Argument(help="A TOML file, or a shipped scenario's name.", show_default=False)]
 Changes = Annotated[
@@ -98,7 +98,7 @@ def pictures(
     clip: Path | None, size: str, fps: int, codec: str, parity: str = "controller", recovery: str = "nack"
 ) -> Pictures:
     """What these six ask for."""
-    from legato.call import Pictures
+    from legato.call.pictures import Pictures
 
     width, x, height = size.partition("x")
     if not (x and width.isdecimal() and height.isdecimal()) or int(width) > 1920 or int(height) > 1080:

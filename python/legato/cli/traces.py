@@ -72,7 +72,7 @@ def list_traces(
 
 def show_list(traces: list[tuple[str, Trace]]) -> None:
     """The traces as a table."""
-    names = {plan.from_here(path): name for path, name in shipped.trace_names().items()}
+    names = {specs.from_here(path): name for path, name in shipped.trace_names().items()}
     rows = []
     for address, trace in traces:
         path, mark, part = address.partition("#")
@@ -84,7 +84,7 @@ def show_list(traces: list[tuple[str, Trace]]) -> None:
 def address(path: Path, trace: Trace) -> str:
     """What names a trace on a command line: its file, and the part where the file holds several."""
     _, mark, part = trace.name.partition("#")
-    return f"{plan.from_here(path)}{mark}{part}"
+    return f"{specs.from_here(path)}{mark}{part}"
 
 
 @app.command("show")

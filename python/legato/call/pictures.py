@@ -1,0 +1,31 @@
+"""The pictures that an end of ours sends, and how all ends code them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """What is sent: a Y4M file, or a generated scene of this size and rate; how it is coded, one of
+    :data:`legato.call.ends.CODECS`; how much Reed-Solomon parity goes with it: what the ``controller`` asks for, as
+    much as the losses reported need (``adaptive``), or a share of each frame's packets from 0 to 0.5; and how the call
+    recovers from losses, one of :data:`legato.call.ends.RECOVERIES`."""
+
+    clip: Path | None = None
+    width: int = 1280
+    height: int = 720
+    fps: int = 30
+    codec: str = "h264"
+    parity: str = "controller"
+    recovery: str = "nack"
+
+    def options(self) -> dict[str, Any]:
+        """The command line's options that ask for these."""
+        scene = {"clip": str(self.clip)} if self.clip else {"size": f"{self.width}x{self.height}", "fps": self.fps}
+        # Folders of before these, and calls without them, have no such options.
+        parity = {} if self.parity == "controller" else {"parity": self.parity}
+        recovery = {} if self.recovery == "nack" else {"recovery": self.recovery}
+        return {**scene, "codec": self.codec, **parity, **recovery}
