@@ -123,7 +123,7 @@ test-calls: $(VENV)/.dev build
 # A minute of mutations a target; `make test` tries a few thousand of each.
 fuzz:
 	LEGATO_FUZZ_S=$${LEGATO_FUZZ_S:-60} cargo test --quiet $(CARGO_FLAGS) --package legato-control --package legato-wire \
-	  --package legato-path --package legato-call --package legato-hybrid --test mutation_fuzz -- --nocapture
+	  --package legato-path --package legato-call --package legato-hybrid --tests mutation_fuzz -- --nocapture
 
 # --- the wheel -----------------------------------------------------------------------------------
 
@@ -163,6 +163,7 @@ lint: $(VENV)/.dev
 	$(BIN)/python tools/check_constants.py
 	$(BIN)/python tools/check_citations.py
 	$(BIN)/python tools/check_prose.py
+	$(BIN)/python tools/check_size.py
 
 format: $(VENV)/.dev
 	cargo fmt --all

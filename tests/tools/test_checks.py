@@ -1,9 +1,11 @@
 """The repository's own rules, each broken once in a small tree."""
 
 import importlib.util
+import re
 import subprocess
 import sys
 import textwrap
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
@@ -305,6 +307,37 @@ class TestProse:
         files = {"tools/check_prose.toml": config, "docs/a.md": "A road.\n", "crates/a/src/lib.rs": "// It tells.\n"}
         assert run("check_prose", files) == []
         assert len(run("check_prose", {"crates/a/src/b.rs": "// It told.\n"})) == 2
+
+
+class TestSize:
+    CEILINGS = "[ceilings]\nproduct = 3\nstudies = 1\n"
+
+    def test_tests_do_not_count_and_each_side_has_its_ceiling(self, run):
+        files = {
+            "tools/check_size.toml": self.CEILINGS,
+            "crates/a/src/lib.rs": "fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\n",
+            "crates/a/src/a_tests.rs": "fn c() {}\n" * 9,
+            "crates/a/tests/all.rs": "fn d() {}\n" * 9,
+            "python/legato/a.py": "a = 1\nb = 2\n",
+            "studies/tests/test_a.py": "a = 1\n" * 9,
+            "studies/a.py": "a = 1\n",
+        }
+        assert run("check_size", files) == []
+        assert run("check_size", {"python/legato/b.py": "a = 1\n", "studies/b.py": "a = 1\n"}) == [
+            "product 4 lines of 3 allowed: too many",
+            "studies 2 lines of 1 allowed: too many",
+        ]
+
+
+@pytest.mark.parametrize("tests", sorted(TOOLS.parent.glob("crates/*/tests")), ids=lambda path: path.parent.name)
+def test_every_file_of_integration_tests_is_run(tests):
+    """With ``autotests = false`` a file that ``all.rs`` does not name would never be compiled."""
+    crate = tomllib.loads((tests.parent / "Cargo.toml").read_text(encoding="utf-8"))
+    if crate["package"].get("autotests", True):
+        return
+    named = {test["name"] for test in crate["test"]}
+    named |= set(re.findall(r"^mod (\w+);", (tests / "all.rs").read_text(encoding="utf-8"), re.MULTILINE))
+    assert {path.stem for path in tests.iterdir() if path.suffix != ".toml"} == named
 
 
 CHECKS = sorted(path.stem for path in TOOLS.glob("check_*.py"))
