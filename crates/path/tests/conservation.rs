@@ -1,9 +1,7 @@
 //! Over every stage, queue and random lists of them: in = out + dropped + held, in order except for
 //! reordering, never early, never above capacity.
 
-mod arrivals;
-
-use arrivals::{Arrival, arrivals, capacity, config, packet, rng};
+use crate::arrivals::{Arrival, arrivals, capacity, config, packet, rng};
 use legato_path::capacity::{Capacity, LinkCapacity};
 use legato_path::queue::{CoDel, CoDelConfig, DropTail, Pie, PieConfig, Queue, QueueLimit};
 use legato_path::stage::{

@@ -1,9 +1,7 @@
 //! The link against theory: the eager bottleneck against the step-by-step one, and the mean wait of
 //! an M/D/1 queue.
 
-mod arrivals;
-
-use arrivals::{Arrival, arrivals, capacity, config, packet, rng};
+use crate::arrivals::{Arrival, arrivals, capacity, config, packet, rng};
 use legato_path::capacity::LinkCapacity;
 use legato_path::queue::{DropTail, QueueLimit};
 use legato_path::stage::{Bottleneck, QueuedBottleneck};
