@@ -106,7 +106,7 @@ def sizes_of_chromium(camera: Path, codec: str, plan: NDArray[np.int64]) -> list
     steps = [(first, int(plan[first])) for first in changed_at(plan)]
     with launched(camera) as browser:
         page = Peer(browser)
-        page.run(files("legato.profile").joinpath("step_call.js").read_text(encoding="utf-8"))
+        page.run(files("legato_studies.codecs").joinpath("step_call.js").read_text(encoding="utf-8"))
         frames = page.run(
             "([codec, steps, count]) => window.encoder.step(codec, steps, count)",
             [codec, steps, len(plan)],

@@ -80,7 +80,7 @@ def leaderboard(
     resume: options.Resume = False,
     as_json: options.Json = False,
 ) -> None:
-    from legato import leaderboard as board
+    from legato_studies import leaderboard as board
 
     started = time.monotonic()
     size = board.Size(links=links, duration_s=duration_s, seeds=seeds)
