@@ -88,8 +88,8 @@ demo: build
 
 bench: $(VENV)/.train build
 	@cargo build --quiet --release $(CARGO_FLAGS) --package legato-sim --example speed --example episode_speed
-	@cargo build --quiet --release $(CARGO_FLAGS) --package legato-control --example decision_speed \
-	  --example feedback_cost
+	@cargo build --quiet --release $(CARGO_FLAGS) --package legato-control --package legato-controllers \
+	  --example decision_speed --example feedback_cost
 	@$(BIN)/python benches/bench.py $${CARGO_TARGET_DIR:-target}/release/examples/speed bench.json
 
 # --- tests ---------------------------------------------------------------------------------------

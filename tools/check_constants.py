@@ -2,11 +2,11 @@
 
     python3 tools/check_constants.py [ROOT]
 
-In crates/control/src, outside tests, a `const` that is a number (or numbers, or a time, rate or size) needs a
-comment: a citation where a paper, RFC or program gives the value, else the reason. The comment stands on its line,
-directly above it, or above the constants that precede it without an empty line; for a constant within a function,
-above that function. A controller's own constants may rest on its CITES beside them. Whether the comment is right, the
-check cannot know; nor does it see numbers within expressions.
+In the sources of crates/control and crates/controllers, outside tests, a `const` that is a number (or numbers, or a
+time, rate or size) needs a comment: a citation where a paper, RFC or program gives the value, else the reason. The
+comment stands on its line, directly above it, or above the constants that precede it without an empty line; for a
+constant within a function, above that function. A controller's own constants may rest on its CITES beside them.
+Whether the comment is right, the check cannot know; nor does it see numbers within expressions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ LITERAL = re.compile(r"(?<![\w.])\d")
 def main(root: Path) -> int:
     bad = [
         f"{path.relative_to(root)}:{number}: {name} has neither a citation nor a reason"
-        for path in sorted((root / "crates/control/src").rglob("*.rs"))
+        for crate in ("control", "controllers")
+        for path in sorted((root / "crates" / crate / "src").rglob("*.rs"))
         if not re.search(r"_tests?\.rs$", path.name) and "tests" not in path.parts
         for number, name in unexplained(path.read_text(encoding="utf-8"))
     ]

@@ -92,19 +92,20 @@ def test_the_commands_of_the_tutorial_run_one_after_the_other(page: str, legato:
 @pytest.mark.timeout(900)
 def test_the_controller_of_the_howto_compiles_and_has_the_properties_of_all(tmp_path: Path):
     source, module_line, registry_line = fenced(ROOT / "docs/howto/add-a-controller.md", "rust")
-    for part in ("crates/units", "crates/control", "Cargo.lock", "clippy.toml"):
+    crates = ("crates/units", "crates/control", "crates/controllers")
+    for part in (*crates, "Cargo.lock", "clippy.toml"):
         copy = tmp_path / part
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copytree(ROOT / part, copy) if (ROOT / part).is_dir() else shutil.copyfile(ROOT / part, copy)
-    workspace = (ROOT / "Cargo.toml").read_text().replace('"crates/*"', '"crates/units", "crates/control"')
+    workspace = (ROOT / "Cargo.toml").read_text().replace('"crates/*"', ", ".join(f'"{crate}"' for crate in crates))
     (tmp_path / "Cargo.toml").write_text(workspace)
-    controllers = tmp_path / "crates/control/src/controllers"
+    controllers = tmp_path / "crates/controllers/src"
     (controllers / "brake.rs").write_text(source)
-    modules = controllers / "mod.rs"
+    modules = controllers / "lib.rs"
     modules.write_text(modules.read_text() + module_line)
-    registry = tmp_path / "crates/control/src/registry.rs"
+    registry = controllers / "registry.rs"
     text = registry.read_text()
-    text = text.replace("controllers::{", "controllers::{brake, ", 1)
+    text = text.replace("use crate::{", "use crate::{brake, ", 1)
     registry.write_text(re.sub(r"(REGISTRY: &\[Entry\] =\s*&\[)", rf"\1{registry_line.strip()} ", text, count=1))
     environment = {
         **os.environ,
@@ -113,7 +114,7 @@ def test_the_controller_of_the_howto_compiles_and_has_the_properties_of_all(tmp_
         "PROPTEST_CASES": "8",
     }
     done = subprocess.run(
-        ["cargo", "test", "--quiet", "--offline", "--package", "legato-control", "--test", "properties"],
+        ["cargo", "test", "--quiet", "--offline", "--package", "legato-controllers", "--test", "properties"],
         cwd=tmp_path,
         env=environment,
         capture_output=True,

@@ -210,8 +210,8 @@ class TestConstants:
                 x * HALF
             }
         """
-        assert run("check_constants", {"crates/control/src/a.rs": rust}) == [
-            f"crates/control/src/a.rs:{line}: {name} has neither a citation nor a reason"
+        assert run("check_constants", {"crates/controllers/src/a.rs": rust}) == [
+            f"crates/controllers/src/a.rs:{line}: {name} has neither a citation nor a reason"
             for line, name in ((2, "GAIN"), (4, "RATE"), (5, "TWICE"), (8, "HALF"))
         ]
 

@@ -67,14 +67,23 @@ impl ReceiverSide {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use legato_control::controllers::fixed::{Config, Fixed};
-    use legato_control::{Construct, Context, NoAssets, RateLimits};
+    use legato_control::{Decision, RateController};
+
+    /// Half a megabit per second, whatever happens.
+    #[derive(Clone)]
+    struct Half;
+
+    impl RateController for Half {
+        fn on_event(&mut self, _now: Timestamp, _event: &Event) {}
+
+        fn decision(&self) -> Decision {
+            Decision::of_target(DataRate::from_kbps(500))
+        }
+    }
 
     #[test]
     fn a_target_that_stays_is_sent_every_200_ms() {
-        let limits = RateLimits { min: DataRate::ZERO, start: DataRate::from_kbps(500), max: DataRate::from_mbps(1) };
-        let context = Context { limits, start: Timestamp::ZERO, seed: 1, assets: &NoAssets };
-        let mut side = ReceiverSide::new(Some(Box::new(Fixed::new(Config::default(), context).unwrap()).into()));
+        let mut side = ReceiverSide::new(Some(Box::new(Half).into()));
         let sent = (0..100).filter(|n| side.due_target(Timestamp::from_millis(10 * n)).is_some());
         assert!(sent.eq([0, 20, 40, 60, 80]));
         assert!(ReceiverSide::new(None).due_target(Timestamp::ZERO).is_none());

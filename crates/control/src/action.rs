@@ -1,6 +1,6 @@
 //! What a network's output means: the map from one number to the next target bitrate, one for each
 //! paper. A map gives what the paper says; bounds, silence and NaN are handled by the caller,
-//! `controllers/learned`.
+//! `legato_controllers::learned`.
 
 use legato_units::DataRate;
 

@@ -46,7 +46,7 @@ pub trait Construct: RateController + Sized + 'static {
     }
 }
 
-/// One line of [`crate::REGISTRY`]: a controller, known by its name.
+/// One line of the registry in `legato-controllers`: a controller, known by its name.
 pub struct Entry {
     /// The name users type.
     pub name: &'static str,
@@ -72,7 +72,8 @@ pub struct Entry {
 type Build<C> = fn(&toml::Table, Context<'_>) -> Result<Box<C>, BuildError>;
 
 impl Entry {
-    pub(crate) const fn of<C: Construct>() -> Self {
+    /// The line of controller `C`.
+    pub const fn of<C: Construct>() -> Self {
         Self {
             name: C::NAME,
             side: C::SIDE,
@@ -246,7 +247,7 @@ pub enum BuildError {
 ///
 /// # Errors
 /// The first that is not, by name; NaN is in no range.
-pub(crate) fn check_ranges<C: Construct>(ranges: &[(&str, f64, f64, f64)]) -> Result<(), BuildError> {
+pub fn check_ranges<C: Construct>(ranges: &[(&str, f64, f64, f64)]) -> Result<(), BuildError> {
     match ranges.iter().find(|(_, value, minimum, maximum)| !(minimum..=maximum).contains(&value)) {
         Some((key, value, minimum, maximum)) => {
             let message = format!("{key} = {value}: not from {minimum} to {maximum}");

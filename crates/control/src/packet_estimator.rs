@@ -5,7 +5,7 @@ use crate::ReceivedPacket;
 use dyn_clone::DynClone;
 use legato_units::Timestamp;
 
-/// See [`crate::controllers::opennetlab`].
+/// What `opennetlab` asks.
 pub trait PacketEstimator: DynClone + Send {
     /// A packet arrived at `now`, by the receiver's clock.
     fn report(&mut self, now: Timestamp, packet: &ReceivedPacket);

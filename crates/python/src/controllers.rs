@@ -1,7 +1,7 @@
 //! The registry and the meaning of parameters, as lists of dicts.
 
 use crate::error::sim_error;
-use legato_control::{REGISTRY, entry};
+use legato_controllers::{REGISTRY, entry};
 use legato_sim::SimError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

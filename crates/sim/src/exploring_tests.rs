@@ -1,6 +1,7 @@
 use super::*;
 use legato_control::policy::Policy as _;
-use legato_control::{Assets, Context, Entry, Event, RateLimits, entry};
+use legato_control::{Assets, Context, Entry, Event, RateLimits};
+use legato_controllers::entry;
 use legato_units::{DataRate, TimeDelta};
 use std::borrow::Cow;
 

@@ -4,7 +4,8 @@
 use crate::estimator_host;
 use crate::policies::Policies;
 use legato_control::policy::Model;
-use legato_control::{Assets, CapacityStep, Entry, FutureLink, PacketEstimator, entry};
+use legato_control::{Assets, CapacityStep, Entry, FutureLink, PacketEstimator};
+use legato_controllers::entry;
 use legato_path::capacity::{Capacity, LinkCapacity};
 use legato_path::queue::QueueLimit;
 use legato_units::{DataSize, TimeDelta, Timestamp};

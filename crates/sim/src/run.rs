@@ -11,10 +11,11 @@ use crate::scenario::{ControllerSpec, FeedbackTiming, LimitsSpec, PathSpec, Scen
 use crate::seed::Seed;
 use crate::video::{self, LoadedClip};
 use legato_call::{AudioConfig, Call, Receiver, ReceiverClock, ReceiverConfig, Sender, SenderConfig};
-use legato_control::circuit_breaker::{CircuitBreakerConfig, CircuitBreakers};
-use legato_control::controllers::remote::Remote;
 use legato_control::steering::AnyController;
-use legato_control::{Construct, Context, Entry, FeedbackRule, RateController, RateLimits, Side, entry};
+use legato_control::{Construct, Context, Entry, FeedbackRule, RateController, RateLimits, Side};
+use legato_controllers::circuit_breaker::{CircuitBreakerConfig, CircuitBreakers};
+use legato_controllers::entry;
+use legato_controllers::remote::Remote;
 use legato_media::DecoderKind;
 use legato_media::pacer::PacerConfig;
 use legato_media::playout::PlayoutConfig;
@@ -248,7 +249,7 @@ fn any_controller(
 /// A controller's entry in the registry.
 fn known(spec: &ControllerSpec, side: Side) -> Result<&'static Entry, SimError> {
     let Some(entry) = entry(&spec.name) else {
-        let known: Vec<_> = legato_control::REGISTRY.iter().map(|entry| entry.name).collect();
+        let known: Vec<_> = legato_controllers::REGISTRY.iter().map(|entry| entry.name).collect();
         let message = format!("controller {:?} is not one of {}", spec.name, known.join(", "));
         return Err(SimError::Controller(message));
     };

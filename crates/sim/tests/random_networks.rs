@@ -5,7 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use legato_control::{REGISTRY, entry};
+use legato_controllers::{REGISTRY, entry};
 use legato_media::DecoderKind;
 use legato_sim::{
     AggregationSpec, BreakersSpec, CallParts, CapacitySpec, ControllerSpec, EncoderKind, FeedbackTiming,

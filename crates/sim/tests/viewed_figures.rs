@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use legato_control::{REGISTRY, entry};
+use legato_controllers::{REGISTRY, entry};
 use legato_sim::{CallParts, ControllerSpec, Scenario, run_call};
 use legato_trace::{CallFacts, FrameRow, LogLevel, Record, Recorder, Summary, TraceSink};
 use legato_units::{TimeDelta, Timestamp};

@@ -56,7 +56,7 @@ HEAD = """# The ceiling: how far from it the others are
 
 Written by `python -m legato_studies.pages ceiling`.
 `clairvoyant` knows when each byte will cross the link
-(`crates/control/src/controllers/clairvoyant.rs`): it fits each frame into what the link passes within
+(`crates/controllers/src/clairvoyant.rs`): it fits each frame into what the link passes within
 50 ms of its capture, skips what would come too late, and sends nothing into a dead link. It does not know random
 losses. `oracle`, which papers call the upper bound, knows the capacity alone.
 

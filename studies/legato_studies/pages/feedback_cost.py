@@ -1,6 +1,6 @@
 """Writes docs/cost.md: what each controller costs for a frame of 16 packets and its feedback.
 
-    cargo build --release -p legato-control --example feedback_cost
+    cargo build --release -p legato-controllers --example feedback_cost
     python -m legato_studies.pages feedback_cost [PROGRAM]
 
 Times are of this machine; instructions, which callgrind counts, hardly depend on it, and are left out without valgrind.
@@ -26,13 +26,13 @@ OWN = "legato"
 HEAD = """# What a controller costs
 
 Written by `python -m legato_studies.pages feedback_cost`,
-which runs `crates/control/examples/feedback_cost.rs`: half a minute of
+which runs `crates/controllers/examples/feedback_cost.rs`: half a minute of
 frames of 16 packets every 33 ms, with feedback on each frame, replayed in one thread with all in the cache; what
 `fixed` costs, which does nothing, is taken off. *Feedback* is the feedback on 16 packets alone, with the decision that
 is read after it; *frame* is all that a controller at the sender gets of a frame. Times are the best of 200 rounds on
 {processor}; instructions per frame are callgrind's, and depend on the machine less. *Allocations* are requests for
 memory per frame once warm; a test asks for none of any controller
-(`crates/control/tests/feedback_allocates_nothing.rs`). Learned controllers are without their networks, which
+(`crates/controllers/tests/feedback_allocates_nothing.rs`). Learned controllers are without their networks, which
 `crates/control/examples/decision_speed.rs` measures.
 
 Asked of `legato`: at most 2 microseconds per feedback and no allocation:
@@ -50,7 +50,7 @@ def main() -> None:
     if not options.program.is_file():
         raise SystemExit(
             f"feedback_cost: {options.program}: is not built: "
-            "cargo build --release -p legato-control --example feedback_cost"
+            "cargo build --release -p legato-controllers --example feedback_cost"
         )
     rows = json.loads(subprocess.run([options.program], capture_output=True, encoding="utf-8", check=True).stdout)
     idle = instructions(options.program, "fixed")

@@ -38,8 +38,8 @@ pub fn dispersion_bps(trip: &FrameTrip) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::estimate::frame_reports::report;
     use crate::estimate::frame_trips::FrameTrips;
-    use crate::estimate::frame_trips::tests::report;
 
     const MS: fn(i64) -> TimeDelta = TimeDelta::from_millis;
 

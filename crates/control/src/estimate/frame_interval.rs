@@ -26,8 +26,7 @@ impl Default for FrameInterval {
 
 impl FrameInterval {
     /// That of a source whose rate is known.
-    #[cfg(test)]
-    pub(crate) fn of_secs(seconds: f64) -> Self {
+    pub fn of_secs(seconds: f64) -> Self {
         Self { last: None, seconds }
     }
 

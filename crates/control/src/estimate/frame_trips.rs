@@ -115,27 +115,9 @@ impl FrameTrips {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
-    use crate::{Fate, FramePlace};
-    use legato_units::DataSize;
-
-    /// A packet of 1,000 bytes at a place (frame, index, packets); it arrives by a clock that is an hour ahead.
-    pub(crate) fn report(place: (u32, u16, u16), departure: TimeDelta, arrival: Option<TimeDelta>) -> PacketReport {
-        let (frame, index, packets) = place;
-        let arrived = |at: TimeDelta| Fate::Arrived(Some(PeerTimestamp::from_nanos(3_600_000_000_000 + at.as_nanos())));
-        PacketReport {
-            transport_seq: u64::from(frame) * 100 + u64::from(index),
-            ssrc: 1,
-            size: DataSize::from_bytes(1_000),
-            departure: Timestamp::ZERO + departure,
-            fate: arrival.map_or(Fate::Missing, arrived),
-            ce: false,
-            kind: PacketKind::Video,
-            probe_cluster: None,
-            place: Some(FramePlace { frame, index, packets }),
-        }
-    }
+    use crate::estimate::frame_reports::report;
 
     const MS: fn(i64) -> TimeDelta = TimeDelta::from_millis;
 

@@ -1,10 +1,13 @@
 //! Estimators that several controllers share: arrival groups, trend lines, rates over windows, loss events.
 
 pub mod arrival_groups;
+pub mod complexity;
 pub mod delay_filter;
 pub mod feedback_rtt;
 pub mod frame_dispersion;
 pub mod frame_interval;
+#[cfg(test)]
+mod frame_reports;
 pub mod frame_trips;
 pub mod link_capacity;
 pub mod loss_events;

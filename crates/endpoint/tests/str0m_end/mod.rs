@@ -1,8 +1,8 @@
 //! Calls from our end to one of str0m, at a constant rate.
 
 use legato_call::{FeedbackFormat, Pauses, Sender, SenderConfig};
-use legato_control::controllers::fixed::{Config, Fixed};
 use legato_control::{Construct, Context, NoAssets, RateLimits};
+use legato_controllers::fixed::{Config, Fixed};
 use legato_endpoint::{CallSetup, Camera, Clock, Codec, ParityRule, PictureSource, Place, Session, WaySetup};
 use legato_media::Source;
 use legato_media::pacer::PacerConfig;

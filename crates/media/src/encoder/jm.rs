@@ -23,7 +23,7 @@ use super::x264::CARRY;
 use super::{Coder, EncodedFrame, Encoder, EncoderBudget};
 use crate::SourceFrame;
 use crate::profile::Profile;
-use legato_control::controllers::vtfrc::complexity::Complexity;
+use legato_control::estimate::complexity::Complexity;
 use legato_units::elementary::{exp2, log2};
 use legato_units::{DataRate, Timestamp};
 use quadratic::Quadratic;

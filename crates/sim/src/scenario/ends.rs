@@ -2,7 +2,7 @@
 
 use super::values::{Refusal, choice, within};
 use legato_call::FeedbackFormat;
-use legato_control::circuit_breaker::Response;
+use legato_controllers::circuit_breaker::Response;
 use legato_units::Ecn;
 use serde::de::{self, IntoDeserializer, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};

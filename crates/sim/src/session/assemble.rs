@@ -309,8 +309,8 @@ fn loaded_links(scenario: &Scenario) -> Vec<usize> {
 
 /// Controllers that support a weight have a parameter of that name; others go without.
 fn give_priority(controller: &mut ControllerSpec, priority: f64) {
-    let known =
-        legato_control::entry(&controller.name).is_some_and(|entry| entry.default_config().contains_key("priority"));
+    let known = legato_controllers::entry(&controller.name)
+        .is_some_and(|entry| entry.default_config().contains_key("priority"));
     if known {
         controller.config.insert("priority".to_owned(), toml::Value::Float(priority));
     }

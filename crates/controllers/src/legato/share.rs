@@ -1,0 +1,290 @@
+//! Sharing a link with other flows: by the delay that all of them see.
+//!
+//! Alone a sender may take what it measures at once. In company the share of the link that it measures is what the
+//! others leave it, and each size of share keeps itself: so there the rate climbs by equal steps and falls by an equal
+//! ratio, [chiu1989]'s rule, until all have the same. Company shows in waits that are not our own: a frame's first packet
+//! waits although none of ours is in front of it.
+//!
+//! All flows must see the same queue, or those that see less of it take the rest. Bursts see it at one moment of each
+//! frame interval: a flow whose pictures always come right behind another's would always find that one's frame in front
+//! of it, and give way alone. So frames are spread over their interval in company, and the shortest queue that any of
+//! their packets met decides.
+//!
+//! Where a queue stands however much is given way, others hold it there: the target rises (`queue_target.rs`). Where
+//! it stands at 70 ms and more, they fill the queue until it overflows, as TCP does, and the rate follows losses instead
+//! of delay.
+
+use super::arrivals::Arrival;
+use super::queue_target::QueueTarget;
+use legato_control::estimate::windowed_min::WindowedMin;
+use legato_units::{TimeDelta, Timestamp};
+
+/// What others on the link leave.
+#[derive(Clone, Debug)]
+pub struct Share {
+    /// Among flows that are alike: so many times their rate is the share.
+    priority: f64,
+    /// The share of frames that waited for others.
+    waited: f64,
+    in_company: bool,
+    /// The shortest queue that packets of the last moments met, in seconds.
+    standing_s: WindowedMin,
+    target: QueueTarget,
+    /// In bytes a second; only in company.
+    limit: f64,
+    last: Option<Timestamp>,
+    last_cut: Option<Timestamp>,
+    /// Since when a queue has stood, and how long it was then in seconds.
+    standing_since: Option<(Timestamp, f64)>,
+    competing: bool,
+}
+
+/// A wait shorter than this is delay variation; on a slow link it may be twice as long, for this many packets.
+const MIN_WAIT_S: f64 = 0.005;
+const MAX_WAIT_S: f64 = 0.016;
+const GRID_PACKETS: f64 = 2.5;
+const PACKET_BYTES: f64 = 1_200.0;
+/// About the last twenty frames decide.
+const WAITED_GAIN: f64 = 0.05;
+const ENTER_RATIO: f64 = 0.3;
+const LEAVE_RATIO: f64 = 0.1;
+/// The queue stands where every packet of this long met it.
+const STANDING: TimeDelta = TimeDelta::from_millis(300);
+const STANDING_QUEUE_S: f64 = 0.03;
+/// Additive increase, the same for all flows whatever their round trips; multiplicative decrease.
+const INCREASE_BYTES_PER_S2: f64 = 200e3 / 8.0;
+const DECREASE_RATIO: f64 = 0.85;
+/// The limit runs ahead of what arrives by this ratio at most: a call that sends less learns nothing of its share.
+const MAX_AHEAD_RATIO: f64 = 1.8;
+/// A queue so many times the target is the work of a link that fell: the limit begins anew at what arrives.
+const FALL_RATIO: f64 = 3.0;
+/// A queue this long for this long although we gave way: others do not.
+const COMPETING_QUEUE_S: f64 = 0.07;
+const COMPETING_AFTER_S: f64 = 2.0;
+/// A queue below this share of what it was drains.
+const DRAINING_RATIO: f64 = 0.95;
+/// Buffers that TCP keeps full are rarely longer.
+const LONGEST_QUEUE_S: f64 = 0.6;
+const LOSS_DECREASE_RATIO: f64 = 0.7;
+
+impl Default for Share {
+    fn default() -> Self {
+        Self {
+            priority: 1.0,
+            waited: 0.0,
+            in_company: false,
+            standing_s: WindowedMin::default(),
+            target: QueueTarget::default(),
+            limit: f64::INFINITY,
+            last: None,
+            last_cut: None,
+            standing_since: None,
+            competing: false,
+        }
+    }
+}
+
+impl Share {
+    /// One that takes `priority` times what others alike take.
+    pub fn with_priority(priority: f64) -> Self {
+        Self { priority, ..Self::default() }
+    }
+
+    /// Read an arrival.
+    pub fn read(&mut self, arrival: &Arrival) {
+        self.standing_s.after(arrival.departure, arrival.queuing.as_secs_f64(), STANDING);
+    }
+
+    /// The first packet of a frame found none of ours in front of it and met `queuing`; the link passes `bytes_per_s`.
+    pub fn count_wait(&mut self, queuing: TimeDelta, bytes_per_s: f64) {
+        let delay_variation_s = (GRID_PACKETS * PACKET_BYTES / bytes_per_s).clamp(MIN_WAIT_S, MAX_WAIT_S);
+        let others = queuing.as_secs_f64() > delay_variation_s;
+        self.waited += WAITED_GAIN * (f64::from(u8::from(others)) - self.waited);
+    }
+
+    /// Once per feedback; `delivered` is what arrives, in bytes a second.
+    pub fn react(&mut self, now: Timestamp, round_trip_s: f64, delivered: f64, lost: bool) {
+        let since_s = self.last.map_or(0.0, |last| (now - last).as_secs_f64().min(0.5));
+        self.last = Some(now);
+        let standing_s = self.standing_s();
+        self.watch_others(now, standing_s);
+        let company = if self.in_company { self.waited > LEAVE_RATIO } else { self.waited > ENTER_RATIO };
+        if company && !self.in_company {
+            self.limit = delivered;
+        }
+        self.in_company = company || self.competing;
+        if !self.in_company {
+            self.limit = f64::INFINITY;
+            self.target = QueueTarget::default();
+            return;
+        }
+        let limit = self.limit.min(MAX_AHEAD_RATIO * delivered.max(1.0));
+        let may_cut = self.last_cut.is_none_or(|cut| (now - cut).as_secs_f64() > round_trip_s + 0.1);
+        self.target.relax(since_s);
+        let target_s = self.target.of_s(limit / self.priority);
+        let cut = if self.competing { lost } else { standing_s > target_s };
+        if !cut {
+            self.target.on_met();
+            self.limit = limit + self.priority * INCREASE_BYTES_PER_S2 * since_s;
+            return;
+        }
+        self.limit = limit;
+        if may_cut {
+            self.last_cut = Some(now);
+            self.cut(standing_s > FALL_RATIO * target_s, delivered);
+        }
+    }
+
+    fn cut(&mut self, link_fell: bool, delivered: f64) {
+        self.limit = match (self.competing, link_fell) {
+            (true, _) => self.limit * LOSS_DECREASE_RATIO,
+            (false, true) => self.limit.min(delivered.max(1.0)) * DECREASE_RATIO,
+            (false, false) => {
+                self.target.on_cut(self.limit / self.priority);
+                self.limit * DECREASE_RATIO
+            }
+        };
+    }
+
+    fn watch_others(&mut self, now: Timestamp, standing_s: f64) {
+        let long = standing_s > if self.competing { COMPETING_QUEUE_S / 2.0 } else { COMPETING_QUEUE_S };
+        if long == self.competing {
+            self.standing_since = None;
+            return;
+        }
+        let (since, queue_s) = *self.standing_since.get_or_insert((now, standing_s));
+        // A queue that drains, or is longer than buffers are, is our own, of before the link fell.
+        if long && (standing_s < DRAINING_RATIO * queue_s || standing_s > LONGEST_QUEUE_S) {
+            self.standing_since = Some((now, standing_s));
+            return;
+        }
+        if (now - since).as_secs_f64() > COMPETING_AFTER_S {
+            self.competing = long;
+            self.standing_since = None;
+        }
+    }
+
+    /// The shortest queue that packets of the last moments met, in seconds.
+    pub fn standing_s(&self) -> f64 {
+        self.standing_s.min().unwrap_or(0.0)
+    }
+
+    /// Whether a queue stands that would hide the minimum delay.
+    pub fn queue_stands(&self) -> bool {
+        self.standing_s() > STANDING_QUEUE_S || self.is_pressed()
+    }
+
+    /// The rate is halved for want of feedback.
+    pub fn halve(&mut self) {
+        self.limit *= 0.5;
+    }
+
+    /// The most to send, in bytes a second.
+    pub fn limit(&self) -> f64 {
+        self.limit
+    }
+
+    /// Whether the rate follows losses, since others fill the queue.
+    pub fn is_competing(&self) -> bool {
+        self.competing
+    }
+
+    /// Whether others hold a queue however much is given way.
+    pub fn is_pressed(&self) -> bool {
+        self.competing || self.target.is_raised()
+    }
+
+    /// Whether others use the link, and shall have less of it.
+    pub fn is_ahead(&self) -> bool {
+        self.in_company && self.priority > 1.0
+    }
+
+    /// Whether others use the link too.
+    pub fn in_company(&self) -> bool {
+        self.in_company
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use legato_units::PeerTimestamp;
+
+    const FRAME_MS: i64 = 33;
+    const RATE: f64 = 125e3;
+
+    /// Frames that meet a queue of so many ms, which is not of our packets.
+    fn meet(share: &mut Share, frames: std::ops::Range<i64>, queuing_ms: i64, lost: bool) {
+        for n in frames {
+            let departure = Timestamp::from_millis(n * FRAME_MS);
+            let queuing = TimeDelta::from_millis(queuing_ms);
+            let arrival = PeerTimestamp::from_nanos((departure + queuing).as_nanos());
+            share.read(&Arrival { departure, arrival, queuing, service: queuing, found_idle: true });
+            share.count_wait(queuing, RATE);
+            share.react(departure, 0.05, RATE, lost);
+        }
+    }
+
+    #[test]
+    fn alone_nothing_limits() {
+        let mut share = Share::default();
+        meet(&mut share, 0..100, 3, false);
+        assert!(!share.in_company() && share.limit() == f64::INFINITY);
+    }
+
+    /// The queue of 17 ms is below the target of 8 + 35 / sqrt(10) = 19 ms at 1 Mbit/s, one of 40 ms is above it.
+    #[test]
+    fn in_company_it_climbs_by_equal_steps_and_falls_by_a_ratio() {
+        let mut share = Share::default();
+        meet(&mut share, 0..30, 17, false);
+        assert!(share.in_company());
+        let before = share.limit();
+        meet(&mut share, 30..60, 17, false);
+        // [chiu1989]: 200 kbit/s a second are 25,000 bytes in 30 frames of 33 ms.
+        assert!((share.limit() - before - 24_750.0).abs() < 1.0, "{before} {}", share.limit());
+        meet(&mut share, 60..72, 40, false);
+        let cut = share.limit();
+        assert!(cut < before + 24_750.0);
+        meet(&mut share, 72..78, 40, false);
+        assert!((share.limit() / cut - 0.85).abs() < 0.13, "once in a round trip and 100 ms");
+    }
+
+    /// [rfc8867] §6.1: with a priority of 2 it climbs by twice the step. With one of 3 it bears the queue that a flow of a
+    /// third of its rate bears: 22 ms is above 19, the target at 1 Mbit/s, and below 27.
+    #[test]
+    fn a_priority_multiplies_the_share() {
+        let climbed = |priority, queuing_ms| {
+            let mut share = Share::with_priority(priority);
+            meet(&mut share, 0..30, 17, false);
+            let before = share.limit();
+            meet(&mut share, 30..60, queuing_ms, false);
+            share.limit() - before
+        };
+        assert!((climbed(2.0, 17) - 2.0 * climbed(1.0, 17)).abs() < 1.0);
+        assert!(climbed(1.0, 22) < 0.0 && climbed(3.0, 22) > 0.0);
+    }
+
+    #[test]
+    fn it_is_alone_again_when_nobody_is_met() {
+        let mut share = Share::default();
+        meet(&mut share, 0..60, 17, false);
+        meet(&mut share, 60..130, 1, false);
+        assert!(!share.in_company());
+    }
+
+    /// A queue of 200 ms stands although the limit falls: from then on only losses lower it.
+    #[test]
+    fn beside_flows_that_fill_the_queue_losses_decide() {
+        let mut share = Share::default();
+        meet(&mut share, 0..120, 200, false);
+        assert!(share.is_competing());
+        let before = share.limit();
+        meet(&mut share, 120..150, 200, false);
+        assert!(share.limit() > before);
+        let before = share.limit();
+        meet(&mut share, 150..151, 200, true);
+        assert!((share.limit() / before - 0.7).abs() < 0.05);
+        meet(&mut share, 151..260, 5, false);
+        assert!(!share.is_competing());
+    }
+}

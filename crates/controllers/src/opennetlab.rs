@@ -1,0 +1,199 @@
+//! `opennetlab` hosts an estimator written for AlphaRTC ([alphartc]): a Python file with a class `Estimator`, which gets
+//! each packet that arrives (`report_states`) and is asked for a bandwidth every 200 ms (`get_estimated_bandwidth`). Such files were written for the MMSys 2021 challenge and since; this judges them beside
+//! all others.
+//!
+//! The estimator itself is somebody else's program: whether the same call gives the same bytes is up to it. The
+//! builder of the call provides the host (`Assets::estimator`), so this crate knows no Python. Without a file there is no
+//! estimator, and the target stays where the call starts.
+
+use legato_control::{
+    BuildError, Construct, Context, Decision, Event, PacketEstimator, RateController, RateLimits, ReceivedPacket, Side,
+};
+use legato_units::{DataRate, TimeDelta, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Parameters of [`OpenNetLab`].
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The Python file with the class `Estimator`. It is run: name only files that you trust. Empty: no estimator, and
+    /// the target stays the start rate.
+    pub file: String,
+}
+
+/// Asks a foreign estimator every 200 ms.
+#[derive(Clone)]
+pub struct OpenNetLab {
+    limits: RateLimits,
+    estimator: Option<Box<dyn PacketEstimator>>,
+    target: DataRate,
+    next: Timestamp,
+    /// A packet came since the last estimate.
+    news: bool,
+    estimates: u32,
+    failures: u32,
+}
+
+impl Construct for OpenNetLab {
+    const NAME: &'static str = "opennetlab";
+    const SIDE: Side = Side::Receiver;
+    const SUMMARY: &'static str = "an estimator of AlphaRTC's interface, from a Python file";
+    const CITES: &'static [&'static str] = &["alphartc"];
+    type Config = Config;
+
+    fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
+        let Context { limits, start, assets, .. } = context;
+        let estimator = match config.file.as_str() {
+            "" => None,
+            file => Some(match assets.estimator(file) {
+                None => return Err(BuildError::Missing { controller: Self::NAME, what: "a host for Python".into() }),
+                Some(Ok(estimator)) => estimator,
+                Some(Err(message)) => {
+                    let message = format!("file = {file:?}: {message}");
+                    return Err(BuildError::Config { controller: Self::NAME, message });
+                }
+            }),
+        };
+        Ok(Self {
+            limits,
+            estimator,
+            target: limits.start,
+            next: start + INTERVAL,
+            news: false,
+            estimates: 0,
+            failures: 0,
+        })
+    }
+}
+
+impl OpenNetLab {
+    fn report(&mut self, now: Timestamp, packet: &ReceivedPacket) {
+        self.news = true;
+        if let Some(estimator) = &mut self.estimator {
+            estimator.report(now, packet);
+        }
+    }
+
+    fn ask(&mut self, now: Timestamp) {
+        self.next = (self.next + INTERVAL).max(now + TimeDelta::from_millis(1));
+        // Ours: an interval without a packet is no reason to send more or less; the sender halves in silence.
+        let Some(estimator) = self.estimator.as_mut().filter(|_| std::mem::take(&mut self.news)) else { return };
+        let estimate_bps = estimator.estimate_bps();
+        if estimate_bps.is_nan() {
+            self.failures += 1;
+        } else {
+            self.estimates += 1;
+            self.target = DataRate::from_bps_f64(estimate_bps);
+        }
+    }
+}
+
+impl RateController for OpenNetLab {
+    fn on_event(&mut self, now: Timestamp, event: &Event) {
+        match event {
+            Event::PacketReceived(packet) => self.report(now, packet),
+            Event::Deadline if now >= self.next => self.ask(now),
+            Event::Limits(limits) => self.limits = *limits,
+            _ => {}
+        }
+    }
+
+    fn decision(&self) -> Decision {
+        Decision::of_target(self.limits.clamp(self.target))
+    }
+
+    fn next_deadline(&self) -> Option<Timestamp> {
+        Some(self.next)
+    }
+
+    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+        gauge("estimates", f64::from(self.estimates));
+        gauge("failures", f64::from(self.failures));
+    }
+}
+
+// [alphartc]: the estimator is asked every 200 ms.
+const INTERVAL: TimeDelta = TimeDelta::from_millis(200);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use legato_control::{Assets, NoAssets, PacketKind};
+    use legato_units::{DataSize, PeerTimestamp};
+    use std::borrow::Cow;
+
+    const LIMITS: RateLimits =
+        RateLimits { min: DataRate::from_kbps(50), start: DataRate::from_kbps(300), max: DataRate::from_mbps(4) };
+
+    /// Estimates what arrived since it was last asked, over 200 ms; fails when that is nothing.
+    #[derive(Clone, Default)]
+    struct Sum(u64);
+
+    impl PacketEstimator for Sum {
+        fn report(&mut self, _now: Timestamp, packet: &ReceivedPacket) {
+            self.0 += packet.size.as_bits();
+        }
+        fn estimate_bps(&mut self) -> f64 {
+            let bits = std::mem::take(&mut self.0) as f64;
+            if bits == 0.0 { f64::NAN } else { bits / 0.2 }
+        }
+    }
+
+    struct Host;
+    impl Assets for Host {
+        fn file(&self, _name: &str) -> Option<Cow<'_, [u8]>> {
+            None
+        }
+        fn estimator(&self, file: &str) -> Option<Result<Box<dyn PacketEstimator>, String>> {
+            Some(if file == "sum.py" { Ok(Box::<Sum>::default()) } else { Err("no such file".into()) })
+        }
+    }
+
+    fn build(file: &str, assets: &dyn Assets) -> Result<OpenNetLab, BuildError> {
+        let context = Context { limits: LIMITS, start: Timestamp::ZERO, seed: 0, assets };
+        OpenNetLab::new(Config { file: file.into() }, context)
+    }
+
+    fn packet(bytes: u64) -> Event {
+        Event::PacketReceived(ReceivedPacket {
+            transport_seq: 1,
+            ssrc: 1,
+            size: DataSize::from_bytes(bytes),
+            kind: PacketKind::Video,
+            departure: Some(PeerTimestamp::from_nanos(0)),
+            ce: false,
+        })
+    }
+
+    #[test]
+    fn the_estimator_gets_packets_and_is_asked_every_200_ms() {
+        let at = Timestamp::from_millis;
+        let mut controller = build("sum.py", &Host).unwrap();
+        assert_eq!(controller.next_deadline(), Some(at(200)));
+        controller.on_event(at(50), &packet(10_000));
+        controller.on_event(at(150), &packet(5_000));
+        assert_eq!(controller.decision().target_bitrate, LIMITS.start);
+        controller.on_event(at(200), &Event::Deadline);
+        // 120,000 bits in 0.2 s.
+        assert_eq!(controller.decision().target_bitrate, DataRate::from_kbps(600));
+        // Nothing came: it is not asked. A packet of no size: it fails, and the last estimate holds.
+        controller.on_event(at(400), &Event::Deadline);
+        assert_eq!((controller.estimates, controller.failures), (1, 0));
+        controller.on_event(at(500), &packet(0));
+        controller.on_event(at(600), &Event::Deadline);
+        assert_eq!((controller.estimates, controller.failures), (1, 1));
+        assert_eq!(controller.decision().target_bitrate, DataRate::from_kbps(600));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_hosted_is_refused_by_name() {
+        let refused = |file, assets: &dyn Assets| build(file, assets).err().unwrap().to_string();
+        assert_eq!(refused("other.py", &Host), "controller opennetlab: file = \"other.py\": no such file");
+        assert_eq!(refused("sum.py", &NoAssets), "controller opennetlab needs a host for Python");
+        let mut alone = build("", &NoAssets).unwrap();
+        alone.on_event(Timestamp::from_millis(100), &packet(90_000));
+        alone.on_event(Timestamp::from_millis(200), &Event::Deadline);
+        assert_eq!(alone.decision().target_bitrate, LIMITS.start);
+    }
+}
