@@ -1,4 +1,4 @@
-"""Writes docs/parameters.md: every parameter of every controller, its unit, its default and what it means.
+"""Writes docs/parameters.md: every parameter of every controller, its unit, range and default, and what it means.
 
     python tools/parameters.py [--check]
 
@@ -15,10 +15,10 @@ from legato import _core
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "parameters.md"
 HEAD = """# Parameters of the controllers
 
-Written by `python tools/parameters.py` from the doc comments of the code. `legato controllers show NAME` prints the
-same for one controller, `NAME@KEY=VALUE` sets a parameter wherever a controller is named, and
-`controller.config` in a scenario. A ratio, share or factor of what the sentence names has the unit *ratio* or
-*factor*.
+Written by `python tools/parameters.py` from the fields of the code, their doc comments and their ranges. `legato
+controllers show NAME` prints the same for one controller, `NAME@KEY=VALUE` sets a parameter wherever a controller is
+named, and `controller.config` in a scenario. A ratio, share or factor of what the sentence names has the unit *ratio*
+or *factor*.
 """
 
 
@@ -27,7 +27,7 @@ def page() -> str:
     parts = [HEAD]
     for entry in _core.controllers():
         rows = [row(parameter) for parameter in _core.controller_parameters(entry["name"])]
-        head = "| parameter | unit | default | meaning |\n|---|---|---|---|\n"
+        head = "| parameter | unit | range | default | meaning |\n|---|---|---|---|---|\n"
         parts.append(f"## {entry['name']}\n\n{entry['summary']}.\n\n{head}" + "".join(rows) if rows else "")
     return "\n".join(part for part in parts if part)
 
@@ -36,7 +36,7 @@ def row(parameter: dict[str, str | None]) -> str:
     """One line of a table."""
     default = "absent" if parameter["default_toml"] is None else f"`{parameter['default_toml']}`"
     meaning = (parameter["meaning"] or "").replace("|", "\\|")
-    return f"| `{parameter['key']}` | {parameter['unit']} | {default} | {meaning} |\n"
+    return f"| `{parameter['key']}` | {parameter['unit']} | {parameter['range'] or ''} | {default} | {meaning} |\n"
 
 
 def main(arguments: list[str]) -> int:

@@ -16,7 +16,8 @@ def controllers() -> list[dict[str, Any]]:
 
 def controller_parameters(name: str, config_toml: str = "") -> list[dict[str, Any]]:
     """What each parameter of a controller means: `key` (dotted), `value_toml` with `config_toml` given, `default_toml`
-    (either is None if the parameter is absent), `unit` (empty for text and switches), `meaning`."""
+    (either is None if the parameter is absent), `unit` (empty for text and switches), `range` (what it accepts, None
+    if it is not a number), `meaning`."""
 
 def load_trace(path: str, format: str | None = None) -> Trace:
     """The trace in a file; where it holds several, `path#part` or else the longest."""

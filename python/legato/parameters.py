@@ -15,7 +15,7 @@ WIDTH = 118
 
 
 def as_toml(name: str, config: Mapping[str, Any] | None = None) -> str:
-    """The parameters of a controller with those of ``config`` given: what each means, its unit, its value.
+    """The parameters of a controller with those of ``config`` given: what each means, its unit and range, its value.
 
     A value that is not the default's has the default beside it. Refuses invalid parameters.
     """
@@ -35,8 +35,9 @@ def _table(name: str, parameters: list[dict[str, Any]]) -> str:
 
 def _entry(parameter: dict[str, Any]) -> str:
     key = parameter["key"].rpartition(".")[2]
-    unit = f" [{parameter['unit']}]" if parameter["unit"] else ""
-    lines = textwrap.wrap(parameter["meaning"] + unit, WIDTH, initial_indent="# ", subsequent_indent="# ")
+    bounds = ", ".join(filter(None, [parameter["unit"], parameter["range"]]))
+    meaning = parameter["meaning"] + (f" [{bounds}]" if bounds else "")
+    lines = textwrap.wrap(meaning, WIDTH, initial_indent="# ", subsequent_indent="# ")
     value, default = parameter["value_toml"], parameter["default_toml"]
     if value is None:
         return "\n".join([*lines, f"# {key} = (absent)"])

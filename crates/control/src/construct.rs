@@ -2,11 +2,12 @@
 
 use crate::parameters::{self, Parameter};
 use crate::policy::{self, Model};
+use crate::ranges::{self, OutOfRange};
 use crate::steering::Steered;
 use crate::toml_words::in_tomls_words;
 use crate::{FutureLink, PacketEstimator, RateController, RateLimits, Side};
 use legato_units::{DataRate, Timestamp};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Serialize, de::DeserializeOwned};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -27,8 +28,8 @@ pub trait Construct: RateController + Sized + 'static {
     const FOR_STUDY: bool = false;
     /// For one at the receiver: the parameters of `remote`, its half at the sender, as TOML.
     const AT_SENDER: &'static str = "";
-    /// Its parameters; `#[serde(default, deny_unknown_fields)]`.
-    type Config: Default + Serialize + DeserializeOwned + JsonSchema;
+    /// Its parameters; `#[serde(default, deny_unknown_fields)]`, and a range at each number: see `ranges.rs`.
+    type Config: Default + Serialize + DeserializeOwned + JsonSchema + 'static;
 
     /// The parameters of a named profile, for a controller whose parameter `profile` chooses all that is not given.
     fn profile(name: &str) -> Option<Self::Config> {
@@ -36,7 +37,7 @@ pub trait Construct: RateController + Sized + 'static {
         None
     }
 
-    /// Build it. Refuses invalid parameters.
+    /// Build it. Numbers are in the ranges that their fields state; refuses values that contradict one another.
     fn new(config: Self::Config, context: Context<'_>) -> Result<Self, BuildError>;
 
     /// Build it as one whose actions are set from outside; only learned controllers can be, and those around one.
@@ -64,7 +65,7 @@ pub struct Entry {
     pub at_sender: &'static str,
     default_config: fn() -> toml::Table,
     config_with: fn(&toml::Table) -> Result<toml::Table, BuildError>,
-    schema: fn() -> schemars::Schema,
+    schema: fn() -> &'static Schema,
     build: Build<dyn RateController>,
     steered: Build<dyn Steered>,
 }
@@ -97,22 +98,32 @@ impl Entry {
 
     /// Its parameters if those of `config` are given: the others have their defaults, or those of the profile.
     pub fn config_with(&self, config: &toml::Table) -> Result<toml::Table, BuildError> {
+        self.check_ranges(config)?;
         (self.config_with)(config)
     }
 
     /// What each parameter means, for the values of `config`: see `parameters.rs`.
     pub fn parameters(&self, config: &toml::Table) -> Result<Vec<Parameter>, BuildError> {
-        Ok(parameters::of(&(self.schema)(), &self.default_config(), &self.config_with(config)?))
+        Ok(parameters::of((self.schema)(), &self.default_config(), &self.config_with(config)?))
     }
 
     /// Build one; absent keys take their defaults, unknown ones are refused.
     pub fn build(&self, config: &toml::Table, context: Context<'_>) -> Result<Box<dyn RateController>, BuildError> {
+        self.check_ranges(config)?;
         (self.build)(config, context)
     }
 
     /// Build one whose actions are set from outside; refuses controllers that have none.
     pub fn steered(&self, config: &toml::Table, context: Context<'_>) -> Result<Box<dyn Steered>, BuildError> {
+        self.check_ranges(config)?;
         (self.steered)(config, context)
+    }
+
+    /// Every number is in the range that its field states; the defaults and profiles are, by a test.
+    fn check_ranges(&self, config: &toml::Table) -> Result<(), BuildError> {
+        let out_of_range =
+            |refused: OutOfRange| BuildError::Config { controller: self.name, message: refused.to_string() };
+        ranges::check((self.schema)().as_value(), config).map_err(out_of_range)
     }
 }
 

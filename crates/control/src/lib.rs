@@ -45,6 +45,7 @@ mod packet_kind;
 mod packet_reports;
 mod parameters;
 pub mod policy;
+pub mod ranges;
 pub mod steering;
 mod toml_words;
 pub mod window;

@@ -1,8 +1,12 @@
 //! What the parameters of controllers mean, for users: each has its value, its unit and a sentence. The sentence is the
 //! doc comment of the field that the parameter is read into, so that it exists once.
 
+use crate::ranges::Range;
 use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 use serde_json::Value;
+use std::any::TypeId;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 /// One parameter of a controller.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,15 +19,21 @@ pub struct Parameter {
     pub default: Option<toml::Value>,
     /// Its unit; empty for text, switches, choices and tables of another controller's parameters.
     pub unit: &'static str,
+    /// What it accepts; `None` if that is every number, or the parameter is not a number.
+    pub range: Option<Range>,
     /// What it does, in one sentence or more; empty if there is none.
     pub meaning: String,
 }
 
-/// The schema of a config, with the doc comments of its fields and of the tables within it.
-pub(crate) fn schema_of<C: JsonSchema>() -> Schema {
-    let mut settings = SchemaSettings::draft2020_12();
-    settings.inline_subschemas = true;
-    settings.into_generator().into_root_schema_for::<C>()
+/// The schema of a config, with the doc comments and ranges of its fields and of the tables within it. Made once for each
+/// type: it takes a hundred times as long as a check against it, and sweeps build thousands of controllers.
+pub fn schema_of<C: JsonSchema + 'static>() -> &'static Schema {
+    static MADE: Mutex<BTreeMap<TypeId, &'static Schema>> = Mutex::new(BTreeMap::new());
+    MADE.lock().unwrap_or_else(PoisonError::into_inner).entry(TypeId::of::<C>()).or_insert_with(|| {
+        let mut settings = SchemaSettings::draft2020_12();
+        settings.inline_subschemas = true;
+        Box::leak(Box::new(settings.into_generator().into_root_schema_for::<C>()))
+    })
 }
 
 /// Every parameter of `schema`, in the order of the fields, with its default and its value.
@@ -46,6 +56,7 @@ fn walk(schema: &Value, prefix: &str, defaults: &toml::Table, values: &toml::Tab
         }
         found.push(Parameter {
             unit: unit_of(key, field),
+            range: Range::of(field),
             meaning: meaning_of(field),
             key: whole,
             value: value.cloned(),

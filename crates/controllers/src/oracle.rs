@@ -15,8 +15,10 @@ pub struct Config {
     /// Look this far ahead: about one encoder interval and one path delay.
     pub horizon_ms: u32,
     /// Use this share of the minimum mean capacity ahead.
+    #[schemars(range(max = 1.5), extend("exclusiveMinimum" = 0))]
     pub utilisation_ratio: f64,
     /// The time between two decisions.
+    #[schemars(range(min = 1))]
     pub interval_ms: u32,
 }
 
@@ -48,13 +50,6 @@ impl Construct for Oracle {
     type Config = Config;
 
     fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
-        let refuse = |message: String| Err(BuildError::Config { controller: Self::NAME, message });
-        if !(config.utilisation_ratio > 0.0 && config.utilisation_ratio <= 1.5) {
-            return refuse(format!("utilisation_ratio = {} is not within (0, 1.5]", config.utilisation_ratio));
-        }
-        if config.interval_ms == 0 {
-            return refuse("interval_ms = 0 is not positive".to_owned());
-        }
         let Some(future) = context.assets.future_capacity() else {
             return Err(BuildError::Missing { controller: Self::NAME, what: "the future capacity".to_owned() });
         };

@@ -21,16 +21,21 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Halve the target whenever no estimate, or with `loss_rule` no receiver report either, came for this long.
+    #[schemars(range(min = 10, max = 60_000))]
     pub timeout_ms: f64,
     /// Whether the loss in receiver reports limits the target too.
     pub loss_rule: bool,
     /// A report of less loss than this lets the limit grow.
+    #[schemars(range(min = 0, max = 1))]
     pub low_loss_ratio: f64,
     /// A report of more loss than this cuts the limit by half the loss ratio; one in between keeps the target.
+    #[schemars(range(min = 0, max = 1))]
     pub high_loss_ratio: f64,
     /// The factor by which the limit grows with a report of little loss.
+    #[schemars(range(min = 1, max = 10))]
     pub increase_ratio: f64,
     /// What is added beyond that factor.
+    #[schemars(range(min = 0, max = 1_000_000_000))]
     pub increase_bps: u64,
 }
 
@@ -68,24 +73,10 @@ impl Construct for Remote {
     type Config = Config;
 
     fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
-        let refused = |key: &str, value: f64, range: &str| BuildError::Config {
-            controller: Self::NAME,
-            message: format!("{key} = {value}: not from {range}"),
-        };
-        if !(10.0..=60_000.0).contains(&config.timeout_ms) {
-            return Err(refused("timeout_ms", config.timeout_ms, "10 to 60000"));
-        }
-        if !(0.0..=1.0).contains(&config.high_loss_ratio) {
-            return Err(refused("high_loss_ratio", config.high_loss_ratio, "0 to 1"));
-        }
-        if !(0.0..=config.high_loss_ratio).contains(&config.low_loss_ratio) {
-            return Err(refused("low_loss_ratio", config.low_loss_ratio, "0 to high_loss_ratio"));
-        }
-        if !(1.0..=10.0).contains(&config.increase_ratio) {
-            return Err(refused("increase_ratio", config.increase_ratio, "1 to 10"));
-        }
-        if config.increase_bps > 1_000_000_000 {
-            return Err(refused("increase_bps", config.increase_bps as f64, "0 to 1e9"));
+        let Config { low_loss_ratio, high_loss_ratio, .. } = config;
+        if low_loss_ratio > high_loss_ratio {
+            let message = format!("low_loss_ratio = {low_loss_ratio}: above high_loss_ratio = {high_loss_ratio}");
+            return Err(BuildError::Config { controller: Self::NAME, message });
         }
         let timeout = TimeDelta::from_millis_f64(config.timeout_ms);
         let Context { limits, start, .. } = context;

@@ -26,13 +26,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// d: everything in flight shall drain within this, 1 to 10,000.
+    /// d: everything in flight shall drain within this.
+    #[schemars(range(min = 1, max = 10_000))]
     pub max_delay_ms: u32,
-    /// alpha of the smoothed inter-arrival time, per packet, above 0, at most 1.
+    /// alpha of the smoothed inter-arrival time, per packet.
+    #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
     pub smoothing_ratio: f64,
-    /// Coded bytes of a full packet, 100 to 65,535: the paper's MTU.
+    /// Coded bytes of a full packet: the paper's MTU.
+    #[schemars(range(min = 100, max = 65_535))]
     pub packet_bytes: u32,
-    /// Bytes that headers add to it on the wire, 0 to 65,535.
+    /// Bytes that headers add to it on the wire.
+    #[schemars(range(min = 0, max = 65_535))]
     pub packet_overhead_bytes: u32,
     /// Between two feedbacks, assume that packets keep arriving as before: the paper's receiver
     /// acknowledges each packet at once, ours reports many at a time.
@@ -80,7 +84,6 @@ impl Construct for Salsify {
     type Config = Config;
 
     fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
-        check(&config)?;
         let limits = context.limits;
         let mut salsify = Self {
             inter_arrival: InterArrival::new(&config, limits.start),
@@ -98,24 +101,6 @@ impl Construct for Salsify {
         salsify.max_frame_size = salsify.frame_budget(context.start);
         Ok(salsify)
     }
-}
-
-fn check(config: &Config) -> Result<(), BuildError> {
-    let bad = |message: String| Err(BuildError::Config { controller: Salsify::NAME, message });
-    let Config { max_delay_ms, smoothing_ratio, packet_bytes, packet_overhead_bytes, .. } = *config;
-    if !(1..=10_000).contains(&max_delay_ms) {
-        return bad(format!("max_delay_ms = {max_delay_ms}: not from 1 to 10000"));
-    }
-    if !(smoothing_ratio > 0.0 && smoothing_ratio <= 1.0) {
-        return bad(format!("smoothing_ratio = {smoothing_ratio}: not above 0 and at most 1"));
-    }
-    if !(100..=65_535).contains(&packet_bytes) {
-        return bad(format!("packet_bytes = {packet_bytes}: not from 100 to 65535"));
-    }
-    if packet_overhead_bytes > 65_535 {
-        return bad(format!("packet_overhead_bytes = {packet_overhead_bytes}: not from 0 to 65535"));
-    }
-    Ok(())
 }
 
 impl Salsify {

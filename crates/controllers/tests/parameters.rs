@@ -82,6 +82,52 @@ fn every_number_has_a_unit_and_nothing_else_has() {
     }
 }
 
+/// `value` at the dotted `key`, and nothing else.
+fn alone(key: &str, value: toml::Value) -> toml::Table {
+    let nested = key.rsplit('.').fold(value, |value, key| toml::Table::from_iter([(key.to_owned(), value)]).into());
+    nested.as_table().expect("a key was given").clone()
+}
+
+/// These still check their values by hand.
+const BY_HAND: [&str; 6] = ["gcc", "gcc-receiver", "legato", "nada", "scream", "scream-v2"];
+
+#[test]
+fn a_value_out_of_range_is_refused_with_its_key_and_what_is_accepted() {
+    for entry in REGISTRY.iter().filter(|entry| !BY_HAND.contains(&entry.name)) {
+        for Parameter { key, default, range, unit, .. } in entry.parameters(&toml::Table::new()).unwrap() {
+            let refused: Vec<toml::Value> = match &default {
+                Some(toml::Value::Integer(_)) => vec![(-1_000_000).into()],
+                Some(toml::Value::Float(_)) => vec![f64::NAN.into(), (-1e300).into(), 1e300.into()],
+                _ => continue,
+            };
+            assert!(!unit.is_empty(), "{}: {key}", entry.name);
+            for value in refused {
+                let range = range.unwrap_or_else(|| panic!("{}: {key} has no range", entry.name));
+                let message = entry.config_with(&alone(&key, value)).unwrap_err().to_string();
+                assert!(message.starts_with(&format!("controller {}: {key} = ", entry.name)), "{message}");
+                assert!(message.ends_with(&range.to_string()), "{message}");
+            }
+        }
+    }
+}
+
+#[test]
+fn defaults_and_profiles_are_in_their_own_ranges() {
+    for entry in REGISTRY {
+        let defaults = entry.default_config();
+        assert_eq!(entry.config_with(&defaults), Ok(defaults), "{}", entry.name);
+    }
+    for (name, profiles) in [
+        ("gcc", &["m150", "low-delay"][..]),
+        ("scream-v2", &["competing-flows", "v2-draft", "v2-ericsson", "v2-libwebrtc"]),
+    ] {
+        for profile in profiles {
+            let whole = entry(name).unwrap().config_with(&alone("profile", (*profile).into())).unwrap();
+            assert_eq!(entry(name).unwrap().config_with(&whole), Ok(whole), "{name}@profile={profile}");
+        }
+    }
+}
+
 #[test]
 fn units_follow_the_names() {
     let gcc = entry("gcc").expect("registered").parameters(&toml::Table::new()).unwrap();

@@ -30,7 +30,8 @@ pub fn controllers(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
 }
 
 /// The parameters of a controller, in the order of its documents: `key` (dotted), `value_toml` with `config_toml` given,
-/// `default_toml` (either is None if the parameter is absent), `unit` (empty for text and switches) and `meaning`.
+/// `default_toml` (either is None if the parameter is absent), `unit` (empty for text and switches), `range` (what it accepts,
+/// None if it is not a number) and `meaning`.
 #[pyfunction]
 #[pyo3(signature = (name, config_toml = ""))]
 pub fn controller_parameters<'py>(py: Python<'py>, name: &str, config_toml: &str) -> PyResult<Vec<Bound<'py, PyDict>>> {
@@ -42,6 +43,7 @@ pub fn controller_parameters<'py>(py: Python<'py>, name: &str, config_toml: &str
         dict.set_item("value_toml", parameter.value.map(|value| value.to_string()))?;
         dict.set_item("default_toml", parameter.default.map(|value| value.to_string()))?;
         dict.set_item("unit", parameter.unit)?;
+        dict.set_item("range", parameter.range.map(|range| range.to_string()))?;
         dict.set_item("meaning", parameter.meaning)?;
         Ok(dict)
     };

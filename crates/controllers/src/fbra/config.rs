@@ -11,21 +11,29 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How often feedback is judged, or once a round trip if that is longer; 20 to 5,000.
+    /// How often feedback is judged, or once a round trip if that is longer.
+    #[schemars(range(min = 20, max = 5_000))]
     pub report_interval_ms: u32,
-    /// The one-way delay is compared with its percentiles over this span, 500 to 10,000.
+    /// The one-way delay is compared with its percentiles over this span.
+    #[schemars(range(min = 500, max = 10_000))]
     pub history_ms: u32,
-    /// Media packets per parity packet in the first probe, 2 to 14.
+    /// Media packets per parity packet in the first probe.
+    #[schemars(range(min = MIN_FEC_INTERVAL, max = MAX_FEC_INTERVAL))]
     pub start_fec_interval_packets: u8,
-    /// alpha_stay: STAY while the delay exceeds this many times its 80th percentile, at least 1.
+    /// alpha_stay: STAY while the delay exceeds this many times its 80th percentile.
+    #[schemars(range(min = 1, max = 1_000))]
     pub stay_above_ratio: f64,
     /// beta: probe with less parity while the delay exceeds this many times its 40th percentile.
+    #[schemars(range(min = 1, max = 1_000))]
     pub probe_less_above_ratio: f64,
     /// alpha_down: undershoot while the delay exceeds this many times its 80th percentile.
+    #[schemars(range(min = 1, max = 1_000))]
     pub down_above_ratio: f64,
     /// alpha_undershoot: undershoot again while the delay exceeds this many times its 80th percentile.
+    #[schemars(range(min = 1, max = 1_000))]
     pub undershoot_above_ratio: f64,
-    /// A climb ends no higher than the highest goodput of this many reports, the probe's the last; 1 to 10.
+    /// A climb ends no higher than the highest goodput of this many reports, the probe's the last.
+    #[schemars(range(min = 1, max = 10))]
     pub proven_reports: u8,
     /// Also send parity after losses, one packet per frame, not only in probes.
     pub protect: bool,
@@ -53,33 +61,10 @@ impl Default for Config {
 
 impl Config {
     pub(super) fn check(&self) -> Result<(), BuildError> {
-        let bad = |message: String| Err(BuildError::Config { controller: Fbra::NAME, message });
-        if !(20..=5_000).contains(&self.report_interval_ms) {
-            return bad(format!("report_interval_ms = {}: not from 20 to 5000", self.report_interval_ms));
-        }
-        if !(500..=10_000).contains(&self.history_ms) {
-            return bad(format!("history_ms = {}: not from 500 to 10000", self.history_ms));
-        }
-        if !(1..=10).contains(&self.proven_reports) {
-            return bad(format!("proven_reports = {}: not from 1 to 10", self.proven_reports));
-        }
-        let n = self.start_fec_interval_packets;
-        if !(MIN_FEC_INTERVAL..=MAX_FEC_INTERVAL).contains(&n) {
-            return bad(format!("start_fec_interval_packets = {n}: not from 2 to 14"));
-        }
-        for (key, value) in [
-            ("stay_above_ratio", self.stay_above_ratio),
-            ("probe_less_above_ratio", self.probe_less_above_ratio),
-            ("down_above_ratio", self.down_above_ratio),
-            ("undershoot_above_ratio", self.undershoot_above_ratio),
-        ] {
-            if !(1.0..=1e3).contains(&value) {
-                return bad(format!("{key} = {value}: not from 1 to 1000"));
-            }
-        }
         if self.down_above_ratio < self.stay_above_ratio {
             let (down, stay) = (self.down_above_ratio, self.stay_above_ratio);
-            return bad(format!("down_above_ratio = {down}: below stay_above_ratio = {stay}"));
+            let message = format!("down_above_ratio = {down}: below stay_above_ratio = {stay}");
+            return Err(BuildError::Config { controller: Fbra::NAME, message });
         }
         Ok(())
     }

@@ -134,8 +134,4 @@ fn an_interval_in_round_trips_follows_the_round_trip() {
     controller.on_event(MS(120), &feedback());
     controller.on_event(MS(150), &Event::Deadline);
     assert_eq!(controller.next_decision(), MS(150 + 2 * 120));
-    for refused in [-1.0, 11.0, f64::NAN] {
-        let error = NvcCc::new(config(refused), context()).err().unwrap().to_string();
-        assert!(error.contains("interval_rtt_factor"), "{error}");
-    }
 }

@@ -37,9 +37,11 @@ pub struct Config {
     /// shipped under the controller's own name.
     pub policy: String,
     /// The pacing rate as a multiple of the target.
+    #[schemars(range(min = 0.5, max = 10))]
     pub pacing_factor: f64,
     /// The time between two decisions in round trips, as last measured; 50 ms at least, which is how often feedback
     /// comes. 0: as the policy was trained, which is its controller's own interval unless its files say otherwise.
+    #[schemars(range(min = 0, max = MAX_INTERVAL_RTT_FACTOR))]
     pub interval_rtt_factor: f64,
 }
 
@@ -83,17 +85,6 @@ impl<S: Scheme> Construct for Learned<S> {
     type Config = Config;
 
     fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
-        if !(0.5..=10.0).contains(&config.pacing_factor) {
-            let message = format!("pacing_factor = {} is not within [0.5, 10]", config.pacing_factor);
-            return Err(BuildError::Config { controller: S::NAME, message });
-        }
-        if !(0.0..=MAX_INTERVAL_RTT_FACTOR).contains(&config.interval_rtt_factor) {
-            let message = format!(
-                "interval_rtt_factor = {} is not within [0, {MAX_INTERVAL_RTT_FACTOR}]",
-                config.interval_rtt_factor
-            );
-            return Err(BuildError::Config { controller: S::NAME, message });
-        }
         let (policy, trained_rtts) = policy_of::<S>(&config, context)?;
         let interval_rtt_factor =
             if config.interval_rtt_factor > 0.0 { config.interval_rtt_factor } else { trained_rtts };

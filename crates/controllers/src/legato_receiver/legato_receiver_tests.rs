@@ -152,11 +152,3 @@ fn another_route_has_no_estimate() {
     link.controller.on_event(Timestamp::from_secs(2), &Event::RouteChange);
     assert!(!link.controller.has_estimate() && link.kbps() == 300);
 }
-
-#[test]
-fn a_parameter_out_of_its_range_is_refused_by_name() {
-    let context = Context { limits: LIMITS, start: Timestamp::ZERO, seed: 0, assets: &NoAssets };
-    let config = Config { drain_ms: 1.0, ..Config::default() };
-    let error = LegatoReceiver::new(config, context).unwrap_err().to_string();
-    assert!(error.contains("drain_ms = 1: not from 10 to 10000"), "{error}");
-}

@@ -23,7 +23,6 @@ use super::legato::capacity::{Capacity, SmallFrames, draining_ratio};
 use super::legato::delivered::Delivered;
 use super::legato::loss_trial::LossTrial;
 use super::legato::share::Share;
-use legato_control::check_ranges;
 use legato_control::{
     BuildError, Construct, Context, Decision, Event, RateController, RateLimits, ReceivedPacket, Side,
 };
@@ -35,23 +34,31 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The share of the measured capacity that is allowed, 0.1 to 1.5.
+    /// The share of the measured capacity that is allowed.
+    #[schemars(range(min = 0.1, max = 1.5))]
     pub utilisation_ratio: f64,
-    /// The shorter memory of the capacity, 10 to 10,000: falls are followed by it.
+    /// The shorter memory of the capacity: falls are followed by it.
+    #[schemars(range(min = 10, max = 10_000))]
     pub fast_memory_ms: f64,
-    /// The longer memory of the capacity, 10 to 60,000: rises are believed by it.
+    /// The longer memory of the capacity: rises are believed by it.
+    #[schemars(range(min = 10, max = 60_000))]
     pub slow_memory_ms: f64,
-    /// The estimate would be zero where the next frame waits as long as this, 10 to 10,000, and falls in proportion below.
+    /// The estimate would be zero where the next frame waits as long as this, and falls in proportion below.
+    #[schemars(range(min = 10, max = 10_000))]
     pub drain_ms: f64,
-    /// What is left of the estimate at least, however much waits, 0.2 to 1: an encoder that is asked for a small part of
+    /// What is left of the estimate at least, however much waits: an encoder that is asked for a small part of
     /// what it has just spent on a key frame stops for a second.
+    #[schemars(range(min = 0.2, max = 1))]
     pub min_drained_ratio: f64,
-    /// In company the estimate is at most so many times the measured capacity, 0.5 to 100: a radio link that varies
+    /// In company the estimate is at most so many times the measured capacity: a radio link that varies
     /// looks like company, and here no frame budget holds what the share allows.
+    #[schemars(range(min = 0.5, max = 100))]
     pub company_ahead_ratio: f64,
-    /// A packet is overdue when none came for this ratio of a frame interval, 1 to 100. A sender may leave out pictures.
+    /// A packet is overdue when none came for this ratio of a frame interval. A sender may leave out pictures.
+    #[schemars(range(min = 1, max = 100))]
     pub overdue_ratio: f64,
-    /// Growth of the capacity per second while bursts are too small to measure, 0 to 100.
+    /// Growth of the capacity per second while bursts are too small to measure.
+    #[schemars(range(min = 0, max = 100))]
     pub unmeasured_growth_ratio: f64,
 }
 
@@ -68,19 +75,6 @@ impl Default for Config {
             unmeasured_growth_ratio: 1.5,
         }
     }
-}
-
-fn check(config: &Config) -> Result<(), BuildError> {
-    check_ranges::<LegatoReceiver>(&[
-        ("utilisation_ratio", config.utilisation_ratio, 0.1, 1.5),
-        ("fast_memory_ms", config.fast_memory_ms, 10.0, 10_000.0),
-        ("slow_memory_ms", config.slow_memory_ms, 10.0, 60_000.0),
-        ("drain_ms", config.drain_ms, 10.0, 10_000.0),
-        ("min_drained_ratio", config.min_drained_ratio, 0.2, 1.0),
-        ("company_ahead_ratio", config.company_ahead_ratio, 0.5, 100.0),
-        ("overdue_ratio", config.overdue_ratio, 1.0, 100.0),
-        ("unmeasured_growth_ratio", config.unmeasured_growth_ratio, 0.0, 100.0),
-    ])
 }
 
 /// Measures by each frame that arrives, and says what the next ones may be.
@@ -126,7 +120,6 @@ impl Construct for LegatoReceiver {
     type Config = Config;
 
     fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
-        check(&config)?;
         let path = PathState::new(&config, context.limits);
         Ok(Self { config, limits: context.limits, path })
     }

@@ -23,25 +23,35 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// TRECV: the time in which a frame shall arrive, as a share of the time between frames, above 0, at most 1.
+    /// TRECV: the time in which a frame shall arrive, as a share of the time between frames.
+    #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
     pub receive_ratio: f64,
-    /// TSEND: the time in which it is sent, as a share of TRECV, above 0, below 1.
+    /// TSEND: the time in which it is sent, as a share of TRECV.
+    #[schemars(range(max = 0.99), extend("exclusiveMinimum" = 0))]
     pub send_ratio: f64,
-    /// DELTA: how far the send time varies, as a share of TSEND, 0 to 1.
+    /// DELTA: how far the send time varies, as a share of TSEND.
+    #[schemars(range(min = 0, max = 1))]
     pub dither_ratio: f64,
-    /// LAMBDA: the weight of a frame in the regression, above 0, at most 1.
+    /// LAMBDA: the weight of a frame in the regression.
+    #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
     pub weight_ratio: f64,
-    /// ITERATIONS: steps from the mean towards the capacity, 0 to 20.
+    /// ITERATIONS: steps from the mean towards the capacity.
+    #[schemars(range(min = 0, max = 20))]
     pub iterations: u32,
-    /// KMARGIN: the margin for what the regression does not explain, 0 to 10.
+    /// KMARGIN: the margin for what the regression does not explain.
+    #[schemars(range(min = 0, max = 10))]
     pub margin_ratio: f64,
     /// MIN_TARGET: the minimum frame size.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub min_target_bytes: u32,
     /// ALPHA: what a frame without loss adds to the cap.
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub increase_bytes: u32,
     /// EALPHA: the same after marks.
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub ecn_increase_bytes: u32,
-    /// BETA: what loss multiplies the cap by, above 0, at most 1.
+    /// BETA: what loss multiplies the cap by.
+    #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
     pub decrease_ratio: f64,
 }
 
@@ -64,29 +74,6 @@ impl Default for Config {
 }
 
 impl Config {
-    fn check(&self) -> Result<(), BuildError> {
-        let above_zero = f64::MIN_POSITIVE;
-        let ranges = [
-            ("receive_ratio", self.receive_ratio, above_zero, 1.0),
-            ("send_ratio", self.send_ratio, above_zero, 0.99),
-            ("dither_ratio", self.dither_ratio, 0.0, 1.0),
-            ("weight_ratio", self.weight_ratio, above_zero, 1.0),
-            ("iterations", f64::from(self.iterations), 0.0, 20.0),
-            ("margin_ratio", self.margin_ratio, 0.0, 10.0),
-            ("min_target_bytes", f64::from(self.min_target_bytes), 1.0, 1e6),
-            ("increase_bytes", f64::from(self.increase_bytes), 0.0, 1e6),
-            ("ecn_increase_bytes", f64::from(self.ecn_increase_bytes), 0.0, 1e6),
-            ("decrease_ratio", self.decrease_ratio, above_zero, 1.0),
-        ];
-        match ranges.into_iter().find(|(_, value, low, high)| !(low..=high).contains(&value)) {
-            None => Ok(()),
-            Some((key, value, low, high)) => Err(BuildError::Config {
-                controller: Ndtc::NAME,
-                message: format!("{key} = {value}: not from {low:.2} to {high}"),
-            }),
-        }
-    }
-
     fn weights(&self) -> Weights {
         Weights { lambda: self.weight_ratio, iterations: self.iterations, margin: self.margin_ratio }
     }
@@ -129,7 +116,6 @@ impl Construct for Ndtc {
     type Config = Config;
 
     fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
-        config.check()?;
         Ok(Self::fresh(config, context.limits, context.seed))
     }
 }

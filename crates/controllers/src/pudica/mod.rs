@@ -24,17 +24,23 @@ use utilisation::Utilisation;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// alpha: up to this smoothed utilisation the bitrate is multiplied, above 0, at most 1.
+    /// alpha: up to this smoothed utilisation the bitrate is multiplied.
+    #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
     pub efficient_ratio: f64,
-    /// gamma_MI: how far towards it in one step, above 0, at most 1.
+    /// gamma_MI: how far towards it in one step.
+    #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
     pub multiply_ratio: f64,
-    /// gamma_MD: the share of the bitrate given up while adding, above 0, at most 0.5.
+    /// gamma_MD: the share of the bitrate given up while adding.
+    #[schemars(range(max = 0.5), extend("exclusiveMinimum" = 0))]
     pub decrease_ratio: f64,
-    /// zeta: by how much a frame above 1 lowers the next, 0 to 0.9.
+    /// zeta: by how much a frame above 1 lowers the next.
+    #[schemars(range(min = 0, max = 0.9))]
     pub fallback_ratio: f64,
-    /// gamma_rho: how much faster than the utilisation frames are paced, 1 to 10.
+    /// gamma_rho: how much faster than the utilisation frames are paced.
+    #[schemars(range(min = 1, max = 10))]
     pub pacing_ratio: f64,
-    /// The queue shall be gone after this, 10 to 5000.
+    /// The queue shall be gone after this.
+    #[schemars(range(min = 10, max = 5_000))]
     pub drain_ms: f64,
 }
 
@@ -48,26 +54,6 @@ impl Default for Config {
             fallback_ratio: 0.15,
             pacing_ratio: 1.25,
             drain_ms: 200.0,
-        }
-    }
-}
-
-impl Config {
-    fn check(&self) -> Result<(), BuildError> {
-        let ranges = [
-            ("efficient_ratio", self.efficient_ratio, f64::MIN_POSITIVE, 1.0),
-            ("multiply_ratio", self.multiply_ratio, f64::MIN_POSITIVE, 1.0),
-            ("decrease_ratio", self.decrease_ratio, f64::MIN_POSITIVE, 0.5),
-            ("fallback_ratio", self.fallback_ratio, 0.0, 0.9),
-            ("pacing_ratio", self.pacing_ratio, 1.0, 10.0),
-            ("drain_ms", self.drain_ms, 10.0, 5e3),
-        ];
-        match ranges.into_iter().find(|(_, value, low, high)| !(low..=high).contains(&value)) {
-            None => Ok(()),
-            Some((key, value, low, high)) => Err(BuildError::Config {
-                controller: Pudica::NAME,
-                message: format!("{key} = {value}: not from {low:.2} to {high}"),
-            }),
         }
     }
 }
@@ -125,7 +111,6 @@ impl Construct for Pudica {
     type Config = Config;
 
     fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
-        config.check()?;
         Ok(Self::fresh(config, context.limits, context.start))
     }
 }

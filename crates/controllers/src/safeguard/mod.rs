@@ -36,14 +36,19 @@ pub struct Config {
     /// What is compared with the threshold.
     pub jitter: JitterOf,
     /// The jitter of each such interval is judged.
+    #[schemars(range(min = 1, max = 10_000))]
     pub interval_ms: u32,
     /// The threshold is computed from the jitter of the last this many seconds.
+    #[schemars(range(min = 0.1, max = 600))]
     pub window_s: f64,
     /// The threshold lies this many standard deviations above the mean: the smaller, the sooner it falls back.
+    #[schemars(range(min = 0, max = 100))]
     pub n_std: f64,
     /// The threshold never falls below this.
+    #[schemars(range(min = 0, max = 10_000))]
     pub min_threshold_ms: f64,
     /// Stay with the fallback for at least this long.
+    #[schemars(range(min = 0, max = 100_000))]
     pub hold_ms: u32,
     /// Stay with the fallback until the delay is back where it rose from, but for `window_s` at most.
     pub until_drained: bool,
@@ -127,19 +132,6 @@ fn found(key: &str, name: &str, context: Context<'_>) -> Result<&'static Entry, 
 }
 
 impl Config {
-    fn check(&self) -> Result<(), String> {
-        // Written so that NaN is refused.
-        let within = |key: &str, value: f64, low: f64, high: f64| match value >= low && value <= high {
-            true => Ok(()),
-            false => Err(format!("{key} = {value} is not within [{low}, {high}]")),
-        };
-        within("interval_ms", self.interval_ms.into(), 1.0, 1e4)?;
-        within("window_s", self.window_s, 0.1, 600.0)?;
-        within("n_std", self.n_std, 0.0, 100.0)?;
-        within("min_threshold_ms", self.min_threshold_ms, 0.0, 1e4)?;
-        within("hold_ms", self.hold_ms.into(), 0.0, 1e5)
-    }
-
     fn jitter(&self) -> Jitter {
         Jitter::new((self.window_s * 1e3 / f64::from(self.interval_ms)).clamp(2.0, 10_000.0) as usize)
     }
@@ -147,7 +139,6 @@ impl Config {
 
 impl<C: DerefMut<Target: RateController>> Safeguard<C> {
     fn around(inner: C, config: Config, context: Context<'_>) -> Result<Self, BuildError> {
-        config.check().map_err(refused)?;
         Ok(Self {
             inner,
             fallback: found("fallback", &config.fallback, context)?.build(&config.fallback_config, context)?,

@@ -16,10 +16,10 @@ pub trait Flavour: Clone + Send + Sized + 'static {
     /// As [`Construct::CITES`].
     const CITES: &'static [&'static str];
     /// Its parameters.
-    type Config: Default + Serialize + DeserializeOwned + schemars::JsonSchema;
+    type Config: Default + Serialize + DeserializeOwned + schemars::JsonSchema + 'static;
 
-    /// The flavour and its sender's parameters, or which value of `config` is invalid.
-    fn new(config: Self::Config) -> Result<(Self, Config), String>;
+    /// The flavour and its sender's parameters.
+    fn new(config: Self::Config) -> (Self, Config);
 
     /// The target bitrate and the pacing rate, before limits.
     ///
@@ -57,8 +57,7 @@ impl<F: Flavour> Construct for TfrcController<F> {
     type Config = F::Config;
 
     fn new(config: F::Config, context: Context<'_>) -> Result<Self, BuildError> {
-        let (flavour, parameters) =
-            F::new(config).map_err(|message| BuildError::Config { controller: F::NAME, message })?;
+        let (flavour, parameters) = F::new(config);
         let Context { limits, start, .. } = context;
         let sender = TfrcSender::new(parameters, limits.start, start);
         let mut controller = Self { flavour, sender, limits, decision: Decision::of_target(limits.start) };

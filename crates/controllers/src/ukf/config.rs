@@ -1,4 +1,4 @@
-//! Parameters of `ukf` and their ranges.
+//! Parameters of `ukf`.
 
 use super::Ukf;
 use legato_control::{BuildError, Construct};
@@ -20,14 +20,19 @@ pub struct Config {
 #[serde(default, deny_unknown_fields)]
 pub struct FilterConfig {
     /// Random walk of the capacity per second, as a share of it.
+    #[schemars(range(min = 0.001, max = 10))]
     pub capacity_walk_ratio: f64,
     /// Random walk of the queue per second, beyond what this sender does to it.
+    #[schemars(range(min = 0.01, max = 1_000))]
     pub queue_walk_ms: f64,
     /// Random walk of the path's own delay per second; clock drift accounts for 0.1.
+    #[schemars(range(min = 0.001, max = 100))]
     pub base_walk_ms: f64,
     /// The delay's minimum standard deviation; more is learned.
+    #[schemars(range(min = 0.01, max = 30))]
     pub jitter_ms: f64,
     /// The minimum delay over one to two of these windows becomes the path's own.
+    #[schemars(range(min = 0.1, max = 3_600))]
     pub base_window_s: f64,
 }
 
@@ -41,23 +46,32 @@ impl Default for FilterConfig {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RulesConfig {
-    /// Decision interval, 20 to 1000.
+    /// The time between two decisions.
+    #[schemars(range(min = 20, max = 1_000))]
     pub interval_ms: f64,
     /// Stay this share below the capacity.
+    #[schemars(range(min = 0, max = 0.9))]
     pub margin_ratio: f64,
     /// The target climbs while the queue is shorter than this.
+    #[schemars(range(min = 0.1, max = 10_000))]
     pub low_queue_ms: f64,
     /// The target backs off when the queue is longer than this.
+    #[schemars(range(min = 0.1, max = 10_000))]
     pub high_queue_ms: f64,
     /// Backing off drains the queue within about this time.
+    #[schemars(range(min = 1, max = 60_000))]
     pub drain_ms: f64,
     /// Climb by this share of the target per second.
+    #[schemars(range(min = 0, max = 100))]
     pub climb_per_s_ratio: f64,
     /// Do not climb while more than this is lost beyond the permanent loss.
+    #[schemars(range(min = 0, max = 1))]
     pub loss_hold_ratio: f64,
     /// Back off when more than this is lost beyond the permanent loss.
+    #[schemars(range(min = 0, max = 1))]
     pub loss_brake_ratio: f64,
     /// Slow down when nothing arrived for this long.
+    #[schemars(range(min = 50, max = 60_000))]
     pub silence_ms: f64,
 }
 
@@ -78,32 +92,19 @@ impl Default for RulesConfig {
 }
 
 impl Config {
-    /// Refuses invalid values, naming key and value.
+    /// Refuses thresholds in the wrong order, naming key and value.
     pub(super) fn check(&self) -> Result<(), BuildError> {
-        let Self { filter, rules } = self;
-        let ranges = [
-            ("filter.capacity_walk_ratio", filter.capacity_walk_ratio, 0.001, 10.0),
-            ("filter.queue_walk_ms", filter.queue_walk_ms, 0.01, 1_000.0),
-            ("filter.base_walk_ms", filter.base_walk_ms, 0.001, 100.0),
-            ("filter.jitter_ms", filter.jitter_ms, 0.01, 30.0),
-            ("filter.base_window_s", filter.base_window_s, 0.1, 3_600.0),
-            ("rules.interval_ms", rules.interval_ms, 20.0, 1_000.0),
-            ("rules.margin_ratio", rules.margin_ratio, 0.0, 0.9),
-            ("rules.low_queue_ms", rules.low_queue_ms, 0.1, rules.high_queue_ms),
-            ("rules.high_queue_ms", rules.high_queue_ms, 0.1, 10_000.0),
-            ("rules.drain_ms", rules.drain_ms, 1.0, 60_000.0),
-            ("rules.climb_per_s_ratio", rules.climb_per_s_ratio, 0.0, 100.0),
-            ("rules.loss_hold_ratio", rules.loss_hold_ratio, 0.0, rules.loss_brake_ratio),
-            ("rules.loss_brake_ratio", rules.loss_brake_ratio, 0.0, 1.0),
-            ("rules.silence_ms", rules.silence_ms, 50.0, 60_000.0),
-        ];
-        match ranges.into_iter().find(|(_, value, min, max)| !(min..=max).contains(&value)) {
-            None => Ok(()),
-            Some((key, value, min, max)) => Err(BuildError::Config {
-                controller: Ukf::NAME,
-                message: format!("{key} = {value}: not from {min} to {max}"),
-            }),
+        let RulesConfig { low_queue_ms, high_queue_ms, loss_hold_ratio, loss_brake_ratio, .. } = self.rules;
+        for (low, below, high, above) in [
+            ("low_queue_ms", low_queue_ms, "high_queue_ms", high_queue_ms),
+            ("loss_hold_ratio", loss_hold_ratio, "loss_brake_ratio", loss_brake_ratio),
+        ] {
+            if below > above {
+                let message = format!("rules.{low} = {below}: above rules.{high} = {above}");
+                return Err(BuildError::Config { controller: Ukf::NAME, message });
+            }
         }
+        Ok(())
     }
 }
 
@@ -112,14 +113,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_are_valid_and_a_bad_value_is_named() {
+    fn thresholds_ascend() {
         Config::default().check().unwrap();
-        let mut config = Config::default();
-        config.rules.low_queue_ms = 30.0;
-        let message = config.check().unwrap_err().to_string();
-        assert_eq!(message, "controller ukf: rules.low_queue_ms = 30: not from 0.1 to 25");
-        config = Config::default();
-        config.filter.jitter_ms = f64::NAN;
-        assert!(config.check().unwrap_err().to_string().contains("filter.jitter_ms = NaN"));
+        let rules = RulesConfig { low_queue_ms: 30.0, ..RulesConfig::default() };
+        let message = Config { rules, ..Config::default() }.check().unwrap_err().to_string();
+        assert_eq!(message, "controller ukf: rules.low_queue_ms = 30: above rules.high_queue_ms = 25");
+        let rules = RulesConfig { loss_hold_ratio: 0.2, ..RulesConfig::default() };
+        let message = Config { rules, ..Config::default() }.check().unwrap_err().to_string();
+        assert_eq!(message, "controller ukf: rules.loss_hold_ratio = 0.2: above rules.loss_brake_ratio = 0.1");
     }
 }

@@ -24,13 +24,16 @@ pub struct Config {
     /// The equation's segment size s; absent: the mean size of the packets of the last four loss
     /// intervals.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65_535))]
     pub packet_size_bytes: Option<u32>,
-    /// The equation's b, 1 or 2.
+    /// The equation's b: packets a TCP receiver would acknowledge with one ACK.
+    #[schemars(range(min = 1, max = 2))]
     pub packets_per_ack: u32,
     /// The last two loss intervals of equation (2) may include the open one, by the rule of TFRC's own
     /// mean, with n = 2 for 8; otherwise they are the last two closed ones, as the equation is written.
     pub count_open_interval: bool,
-    /// Predict a frame's complexity from at most this many before it, 1 to 20.
+    /// Predict a frame's complexity from at most this many before it.
+    #[schemars(range(min = 1, max = MAX_WINDOW))]
     pub window_frames: u32,
     /// Never ask the encoder for more than will be sent, equation (9). Otherwise it gets equation (8) as printed, and
     /// what exceeds (9) waits at the sender.
@@ -50,16 +53,6 @@ impl Default for Config {
             cap_target: true,
             bound_complexity: true,
         }
-    }
-}
-
-impl Config {
-    fn check(&self) -> Result<(), String> {
-        tfrc_config::check_packet_size(self.packet_size_bytes)?;
-        if !(1..=MAX_WINDOW as u32).contains(&self.window_frames) {
-            return Err(format!("window_frames = {} is not within [1, {MAX_WINDOW}]", self.window_frames));
-        }
-        tfrc_config::check_packets_per_ack(self.packets_per_ack)
     }
 }
 
@@ -108,11 +101,10 @@ impl Flavour for Video {
     const CITES: &'static [&'static str] = &["vtfrc", "rfc3448", "lee2000", "li2003"];
     type Config = Config;
 
-    fn new(config: Config) -> Result<(Self, tfrc_config::Config), String> {
-        config.check()?;
+    fn new(config: Config) -> (Self, tfrc_config::Config) {
         let tfrc = tfrc_of_2003(config.packet_size_bytes, config.packets_per_ack);
         let complexity = Complexity::new(config.window_frames as usize);
-        Ok((Self { complexity, last_complexity: 0.0, additional_bps: 0.0, config }, tfrc))
+        (Self { complexity, last_complexity: 0.0, additional_bps: 0.0, config }, tfrc)
     }
 
     fn rates(&self, sender: &TfrcSender) -> [DataRate; 2] {

@@ -151,10 +151,3 @@ fn frames_captured_in_silence_do_not_raise_a_rate_that_is_being_halved() {
     }
     assert!(last.as_bps() <= before.as_bps() / 2, "{last} of {before}");
 }
-
-#[test]
-fn a_refusal_names_key_and_value() {
-    let context = Context { limits: LIMITS, start: Timestamp::ZERO, seed: 0, assets: &NoAssets };
-    let error = Vtfrc::new(Config { window_frames: 21, ..Config::default() }, context).err().expect("refused");
-    assert_eq!(error.to_string(), "controller vtfrc: window_frames = 21 is not within [1, 20]");
-}
