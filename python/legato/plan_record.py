@@ -11,14 +11,15 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from legato import clips, shipped
-from legato.errors import Error, RunFolderError
+from legato.errors import DataWarning, Error, RunFolderError
 from legato.plan import PLANNED, POLICY_KEY, Plan
 from legato.specs import from_here
 from legato.user_files import changed, sha256
@@ -79,12 +80,27 @@ def record(plan: Plan) -> Record:
     places = {name: _text(real) for real, name in sorted(names.items(), key=lambda item: item[1]) if not _came(real)}
     if places:
         document["files"] = [{"name": name, "sha256": sha256(Path(place))} for name, place in places.items()]
+        _warn_of_copies(document["files"], {written[_file(path)] for path in map(_path, plan.traces)})
     native = {name: _text(real) for real, name in names.items()}
     native |= {_trace(path, written): _text(_whole(path)) for path in map(_path, plan.traces)}
     native |= {written[video]: profile for profile, video in plan.videos.items()}
     typed = {_text(real): path for path, real in named}
     paths = {name: path for name, path in native.items() if name != path}
     return Record(document, paths, places, typed, plan.native())
+
+
+def _warn_of_copies(files: Iterable[Mapping[str, str]], traces: Collection[str]) -> None:
+    """Say which traces have the same bytes: they are one network, however many files they are."""
+    same: dict[str, list[str]] = {}
+    for file in files:
+        if file["name"] in traces:
+            same.setdefault(file["sha256"], []).append(file["name"])
+    copies = [names for names in same.values() if len(names) > 1]
+    if copies:
+        first, second, *more = copies[0]
+        shown = f"{first}, {second} and {len(more)} more" if more else f"{first} and {second}"
+        others = f"; so it is with {len(copies) - 1} more of the files" if len(copies) > 1 else ""
+        warnings.warn(f"{shown} have the same content: copies count as one network{others}", DataWarning, stacklevel=2)
 
 
 def read_plan(folder: Path) -> Plan:

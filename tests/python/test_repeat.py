@@ -20,7 +20,7 @@ import legato
 from legato import _core, cli, plan_record, repeat, shipped
 from legato import plan as plans
 from legato.call import Pictures
-from legato.errors import RunFolderError
+from legato.errors import DataWarning, RunFolderError
 
 RATES = "time_s,rate_bps\n0,1500000\n1,600000\n2,1200000\n9,1200000\n"
 SCENARIO = """\
@@ -208,6 +208,18 @@ def test_a_plan_names_files_alike_wherever_they_lie(tmp_path: Path):
     assert plan["scenario_path"] == "mine.toml"
     # Of two files of one name, each has as much of its path as tells them apart.
     assert [file["name"] for file in plan["files"]] == ["mine.toml", "more/dips.csv", "traces/dips.csv"]
+
+
+def test_copies_of_a_trace_and_links_to_it_are_one_network_and_warned_of(tmp_path: Path):
+    for name in ("a.csv", "b.csv", "c.csv"):
+        (tmp_path / name).write_text(RATES)
+    (tmp_path / "d.csv").symlink_to("a.csv")
+    (tmp_path / "other.csv").write_text(RATES.replace("600000", "700000"))
+    with pytest.warns(DataWarning, match=r"^a.csv, b.csv and 2 more have the same content: copies count as one netw"):
+        run = legato.compare(
+            ["gcc"], traces=[tmp_path], clips=["foreman"], options={"duration_s": 1.0}, out=tmp_path / "run"
+        )
+    assert legato.report.summarise(run.folder).over == "2 traces"
 
 
 def test_a_call_of_ones_own_files_is_replayed_from_another_folder(
