@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,9 +11,9 @@ import pytest
 
 from fixtures import Legato
 from legato.errors import Error
-from legato_studies.leaderboard import Size, leaderboard, pictures, tables
+from legato_studies.leaderboard import Board, Size, leaderboard, pictures, tables, write_page
 from legato_studies.leaderboard.calls import COLUMNS, Call, Calls
-from legato_studies.leaderboard.measures import GOODPUT, P95, PICTURE, STALLED
+from legato_studies.leaderboard.measures import GOODPUT, ON_TIME, P95, PICTURE, STALLED
 from legato_studies.leaderboard.page import markdown, sections
 from legato_studies.leaderboard.papers import ratio
 
@@ -47,6 +48,26 @@ def test_a_share_is_cut_where_a_figure_is_many_times_worse():
     assert tables.closed(three(100.0, picture_db=2.0), "x").mean == 0.0
 
 
+def test_intervals_hold_nothing_that_cannot_be():
+    rare = [call(name, f"{at}", {P95.column: 5_000.0 if at == 0 else 90.0, ON_TIME.column: 0.1 if at == 0 else 1.0,
+                                 STALLED.column: 0.9 if at == 0 else 0.0, PICTURE.column: 12.0})
+            for name in ("gcc", "x", "clairvoyant") for at in range(7)]  # fmt: skip
+    played = Calls([*rare, *(call("gcc", f"{at + 7}", {P95.column: 400.0, ON_TIME.column: 0.5}) for at in range(6))])
+    for measure, most in ((P95, 1e9), (ON_TIME, 1.0), (STALLED, 1.0)):
+        found = played.mean("x", measure)
+        assert 0.0 <= found.low < found.mean < found.high <= most, measure.title
+    assert "-" not in P95.interval(played.mean("x", P95))
+    # A share of the headroom is cut to -100 to 100 %, and so is its interval.
+    figures = [(300.0, 100.0, own) for own in (90.0, 80.0, 100.0, 101.0, 600.0, 60.0)]
+    part = Calls(
+        call(name, f"{at}", {P95.column: value})
+        for at, values in enumerate(figures)
+        for name, value in zip(("gcc", "clairvoyant", "x"), values, strict=True)
+    )
+    share = part.closed("x", "gcc", "clairvoyant", [P95])
+    assert -1.0 <= share.low < share.mean < share.high <= 1.0
+
+
 def test_a_ratio_is_of_the_same_calls():
     played = three(150.0)
     assert ratio(played, "x", "gcc", GOODPUT).mean == pytest.approx(0.5)
@@ -54,6 +75,16 @@ def test_a_ratio_is_of_the_same_calls():
     assert ratio(Calls(without), "x", "gcc", GOODPUT).mean == pytest.approx(0.5)
     assert Calls(without).missing("x", GOODPUT) == 1
     assert ratio(played, "x", "gcc", STALLED).mean is None
+
+
+def test_a_page_without_a_live_link_has_every_other_figure(tmp_path: Path):
+    dead = Calls([dataclasses.replace(one, live=False) for one in three(150.0).calls])
+    board = Board(tmp_path, Size(), ("x", "gcc", "clairvoyant"), ("clip",), ("x264",), dead, papers={"vidaptive": dead})
+    text = markdown(sections(board))
+    assert "All 6 links, with outages" in text
+    # Headroom is of live links: empty; the p95 over all links is not.
+    assert "| `x` | variant |  |  |  |  | 150 |" in text
+    assert write_page(board, tmp_path / "leaderboard.html").exists()
 
 
 def test_names_in_the_plane_do_not_cover_each_other():

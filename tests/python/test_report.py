@@ -118,6 +118,38 @@ def test_windows_and_scales_of_one_recording_are_one_network(tmp_path: Path) -> 
     assert summary.row("fixed").differences["ssim_db_mean"].low is None
 
 
+def test_copies_of_one_file_are_one_network(tmp_path: Path) -> None:
+    names = ["a.gz", "b.gz", "x/c.gz", "d.gz", "e.gz"]
+    run = five_networks(tmp_path / "run", trace=names * 2, trace_family=["m", "m", "x", "m", "m"] * 2)
+    manifest = json.loads((run / "manifest.json").read_text())
+    (run / "manifest.json").write_text(json.dumps({**manifest, "traces": names}))
+    files = [{"name": name, "sha256": "same" if at < 3 else name} for at, name in enumerate(names)]
+    (run / "plan.json").write_text(json.dumps({"traces": names, "files": files}))
+    summary = report.summarise(run)
+    assert summary.over == "3 traces"
+    assert summary.row("fixed").differences["ssim_db_mean"].low is None
+
+
+def test_files_of_one_name_and_other_content_are_networks_of_their_own(tmp_path: Path) -> None:
+    labels = ["a/t", "b/t", "c/t", "d/t", "e/t"]
+    run = five_networks(tmp_path / "run", trace=labels * 2)
+    manifest = json.loads((run / "manifest.json").read_text())
+    (run / "manifest.json").write_text(json.dumps({**manifest, "traces": labels}))
+    files = [{"name": f"{label}.gz", "sha256": label} for label in labels]
+    (run / "plan.json").write_text(json.dumps({"traces": [f"{label}.gz" for label in labels], "files": files}))
+    assert report.summarise(run).over == "5 traces"
+
+
+def test_an_interval_holds_nothing_that_cannot_be(tmp_path: Path) -> None:
+    lost, late = [0.0, 0.0, 0.0, 0.02, 0.9], [1.0, 1.0, 1.0, 0.99, 0.1]
+    run = five_networks(tmp_path / "run", loss_ratio=lost + [1.0] * 5, on_time_150ms_ratio=late + [0.0] * 5)
+    fixed = report.summarise(run).row("fixed")
+    for column, difference in ((c, fixed.differences[c]) for c in ("loss_ratio", "on_time_150ms_ratio")):
+        estimate = fixed.estimates[column]
+        assert 0.0 <= estimate.low < estimate.mean < estimate.high <= 1.0, column
+        assert -1.0 <= difference.low < difference.mean < difference.high <= 1.0, column
+
+
 @pytest.mark.parametrize(
     ("family", "over"),
     [("generator", "5 networks"), ("constant", "one network"), ("fcc", "one trace")],

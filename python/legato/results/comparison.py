@@ -125,19 +125,24 @@ def summarise(
             array[:] = 0  # no mean is made of them
 
     left_out = 0 if store.late_counted or store.none_counts else sum(map(len, store.late))
+    most = [metric.most for metric in chosen]
     rows = []
     for at, variant in enumerate(store.variants):
-        estimates = [
-            _within(estimate, totals[at, :, column], chosen[column])
-            for column, estimate in enumerate(stats.mean_intervals(totals[at], counts[at]))
-        ]
+        # No end below zero where no network's total is, none above the largest possible.
+        least = np.where(totals[at].min(axis=0, initial=0.0) < 0, -np.inf, 0.0)
+        means = stats.mean_intervals(totals[at], counts[at])
+        estimates = [bounded(mean, *ends) for mean, *ends in zip(means, least, most, strict=True)]
         differences = stats.mean_intervals(paired[at], pairs[at]) if variant != baseline else []
         rows.append(
             TableRow(
                 variant,
                 calls[variant],
                 {metric.column: estimate for metric, estimate in zip(chosen, estimates, strict=True)},
-                {m.column: d for m, d in zip(chosen, differences, strict=False) if d.count > 0},
+                {
+                    m.column: bounded(d, -m.most, m.most)
+                    for m, d in zip(chosen, differences, strict=False)
+                    if d.count > 0
+                },
             )
         )
     top = headroom.ceiling(store.variants, baseline)
@@ -175,14 +180,11 @@ def _closed(
     }
 
 
-def _within(estimate: Estimate, totals: np.ndarray, metric: Metric) -> Estimate:
-    """Without a low end below zero, where no network's total is, or a high end above the whole of the frames."""
-    low, high = estimate.low, estimate.high
-    if low is not None and low < 0 and totals.min(initial=0.0) >= 0:
-        low = 0.0
-    if high is not None and metric.column.startswith("on_time_"):
-        high = min(high, 1.0)
-    return replace(estimate, low=low, high=high)
+def bounded(found: Estimate, least: float, most: float) -> Estimate:
+    """An interval cut where the range of the figure ends."""
+    if found.low is None or found.high is None:
+        return found
+    return replace(found, low=max(found.low, least), high=min(found.high, most))
 
 
 def _paired_totals(

@@ -8,6 +8,7 @@ per cent, which is all `scale` is for.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 Better = Literal["higher", "lower", "neither"]
@@ -24,6 +25,8 @@ class Metric:
     digits: int
     better: Better
     definition: str
+    most: float = inf
+    """The largest value that can be: 1.0 of shares of a whole."""
 
     def shown(self, value: float | None) -> str:
         """`value` in the unit of display, without the unit; an absent figure is a dash."""
@@ -34,8 +37,8 @@ def _rate(column: str, label: str, definition: str, better: Better = "neither") 
     return Metric(column, label, "Mbit/s", 1e-6, 3, better, definition)
 
 
-def _share(column: str, label: str, definition: str, better: Better = "lower") -> Metric:
-    return Metric(column, label, "%", 100.0, 2, better, definition)
+def _share(column: str, label: str, definition: str, better: Better = "lower", *, most: float = 1.0) -> Metric:
+    return Metric(column, label, "%", 100.0, 2, better, definition, most)
 
 
 def _delay(column: str, label: str, definition: str) -> Metric:
@@ -74,7 +77,7 @@ METRICS: dict[str, Metric] = {
                "The same over captured frames: a frozen picture is scored against what it should have shown."),
         Metric("viewed_vmaf_mean", "VMAF as viewed", "", 1.0, 1, "higher",
                "VMAF (vmaf_v0.6.1, 0 to 100) of what was on screen, mean over captured frames; of real calls with "
-               "--vmaf."),
+               "--vmaf.", 100.0),
         Metric("coded_psnr_db_mean", "PSNR as coded", "dB", 1.0, 2, "higher",
                "Luma PSNR before the network, at the coded size, mean over encoded frames."),
         *_delays("frame_delay", "Frame delay", "Encoded to decodable, frames that became decodable",
@@ -87,7 +90,8 @@ METRICS: dict[str, Metric] = {
         _share("on_time_400ms_ratio", "On time, 400 ms",
                "Frames rendered within 400 ms of their capture, over frames captured.", "higher"),
         *_delays("render_delay", "Render delay", "Captured to rendered, rendered frames", "mean p95 p98"),
-        _share("utilisation_ratio", "Utilisation", "Receiver rate over the mean capacity of the bottleneck.", "higher"),
+        _share("utilisation_ratio", "Utilisation", "Receiver rate over the mean capacity of the bottleneck.", "higher",
+               most=inf),
         _share("loss_ratio", "Packet loss", "Packets of the forward path that never arrived, over packets sent."),
         _share("residual_loss_ratio", "Residual loss",
                "Video packets missing after retransmission and FEC, over video packets sent."),
@@ -121,7 +125,7 @@ METRICS: dict[str, Metric] = {
         _share("rtx_ratio", "Retransmission", "Share of the bytes sent.", "neither"),
         _share("fec_ratio", "FEC", "Share of the bytes sent.", "neither"),
         _share("target_bitrate_change_ratio", "Target change",
-               "Mean of |target − target 1 s before| over the mean target."),
+               "Mean of |target − target 1 s before| over the mean target.", most=inf),
         Metric("qp_mean", "QP", "", 1.0, 1, "neither", "Quantiser, mean over encoded frames."),
         Metric("height_mean", "Height", "px", 1.0, 0, "neither", "Picture height, mean over encoded frames."),
         _count("keyframes", "Key frames", "As encoded, the first included."),
@@ -135,7 +139,7 @@ METRICS: dict[str, Metric] = {
         _count("frames_encoded", "Frames encoded", "Pictures coded; the encoder may skip."),
         _count("frames_rendered", "Frames rendered", "Pictures shown."),
         Metric("mmsys21_score", "MMSys'21 score", "", 1.0, 1, "higher",
-               "0 to 100, ACM MMSys 2021 challenge, network part as published."),
+               "0 to 100, ACM MMSys 2021 challenge, network part as published.", 100.0),
         Metric("qoe_p", "QoE_p", "", 1.0, 3, "higher", "Concerto's QoE_p, over mean frame delay and mean SSIM dB."),
         Metric("qoe_d", "QoE_d", "", 1.0, 3, "higher", "Concerto's QoE_d, over mean frame delay and mean SSIM dB."),
         Metric("viewed_qoe_p", "QoE_p as viewed", "", 1.0, 3, "higher",

@@ -69,20 +69,6 @@ class Estimate:
     groups: int = 0
     """Independent groups of them: networks, where nothing else is said."""
 
-    @property
-    def lower_end(self) -> float | None:
-        """Of the interval; the mean where there is none."""
-        return self.mean if self.low is None else self.low
-
-    @property
-    def upper_end(self) -> float | None:
-        """Of the interval; the mean where there is none."""
-        return self.mean if self.high is None else self.high
-
-    @property
-    def half_width(self) -> float | None:
-        return None if self.low is None or self.high is None else (self.high - self.low) / 2
-
     def excludes_zero(self) -> bool:
         """Whether there is an interval and it lies wholly on one side of zero."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)

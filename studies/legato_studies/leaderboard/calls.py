@@ -15,6 +15,8 @@ import numpy as np
 
 from legato import plan as plans
 from legato.results import stats
+from legato.results.comparison import bounded
+from legato.results.figures import METRICS
 from legato.results.stats import Array, Estimate
 from legato.sweep import Progress, query, sweep
 from legato_studies.leaderboard.measures import FLOOR, MEASURES, Measure
@@ -75,21 +77,28 @@ class Calls:
     def __len__(self) -> int:
         return sum(self.networks().values())
 
+    def _of(self, name: str) -> Mapping[tuple[str, str, str], Call]:
+        """A controller's calls by link and setting. It has none where only live links were kept and none is live."""
+        return self._by_name.get(name, {})
+
     def missing(self, name: str, measure: Measure) -> int:
         """Calls of a controller that have no such figure: those that showed nothing."""
-        return sum(call.figures[measure.column] is None for call in self._by_name[name].values())
+        return sum(call.figures[measure.column] is None for call in self._of(name).values())
 
     def mean(self, name: str, measure: Measure) -> Estimate:
         """The mean over calls, with its interval over networks."""
-        return stats.grouped_mean(
+        known = [
             (call.network, value)
-            for call in self._by_name[name].values()
+            for call in self._of(name).values()
             if (value := call.figures[measure.column]) is not None
-        )
+        ]
+        return bounded(stats.grouped_mean(known), 0.0, METRICS[measure.column].most)
 
     def difference(self, name: str, base: str, measure: Measure) -> Estimate:
         """The mean of one controller minus another, call by call."""
-        return stats.grouped_mean((network, own - other) for network, own, other in self.pairs(name, base, measure))
+        found = stats.grouped_mean((network, own - other) for network, own, other in self.pairs(name, base, measure))
+        most = METRICS[measure.column].most
+        return bounded(found, -most, most)
 
     def closed(self, name: str, base: str, ceiling: str, *groups: Sequence[Measure]) -> Estimate:
         """The share of the way from one controller to another: a mean over groups of figures that count alike.
@@ -99,7 +108,7 @@ class Calls:
         """
         order = {network: at for at, network in enumerate(dict.fromkeys(call.network for call in self.calls))}
         calls = np.zeros(len(order))
-        for call in self._by_name[name].values():
+        for call in self._of(name).values():
             calls[order[call.network]] += 1
         parts = [
             [way for measure in group if (way := self._way(name, base, ceiling, measure, order))[1].sum() > 0]
@@ -118,7 +127,7 @@ class Calls:
                 axis=0,
             )
 
-        return stats.of_groups(share, calls)
+        return bounded(stats.of_groups(share, calls), -1.0, 1.0)
 
     def _way(
         self, name: str, base: str, ceiling: str, measure: Measure, order: Mapping[Network, int]
@@ -133,8 +142,9 @@ class Calls:
 
     def pairs(self, name: str, base: str, measure: Measure) -> Iterator[tuple[Network, float, float]]:
         """A figure of two controllers by the network, for each call that both have it of."""
-        for key, call in self._by_name[name].items():
-            other = self._by_name.get(base, {}).get(key)
+        rivals = self._of(base)
+        for key, call in self._of(name).items():
+            other = rivals.get(key)
             own, rival = call.figures[measure.column], other and other.figures[measure.column]
             if own is not None and rival is not None:
                 yield call.network, own, rival

@@ -13,6 +13,7 @@ from pathlib import Path
 from legato import plan as plans
 from legato.conformance.contestants import KNOW_THE_LINK
 from legato.conformance.flows import Session, jain, read
+from legato.results.comparison import bounded
 from legato.results.stats import Estimate, grouped_mean
 from legato.sweep import Progress, sweep
 
@@ -66,7 +67,7 @@ class Company:
 
     def estimate(self, name: str, sharing: Sharing) -> Estimate:
         """The mean over seeds, and its interval."""
-        return grouped_mean(enumerate(self.found.get((name, sharing.key), ())))
+        return bounded(grouped_mean(enumerate(self.found.get((name, sharing.key), ()))), 0.0, 1.0)
 
 
 def play(

@@ -9,6 +9,7 @@ fcc and of mahimahi's UMTS (the Norwegian ones are not shipped), the clip `forem
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ import numpy as np
 
 from legato import shipped
 from legato.results import stats
+from legato.results.comparison import bounded
 from legato.results.stats import Array, Estimate
 from legato.sweep import Progress
 from legato_studies.leaderboard import calls
@@ -133,4 +135,4 @@ def ratio(played: Calls, name: str, base: str, measure: Measure) -> Estimate:
     def of(weights: Array) -> Array:
         return (weights @ own[present]) / (weights @ other[present])
 
-    return stats.of_groups(of, counts[present])
+    return bounded(stats.of_groups(of, counts[present]), 0.0, math.inf)

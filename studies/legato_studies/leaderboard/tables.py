@@ -40,7 +40,7 @@ def standing(board: Board) -> dict[str, Estimate]:
     if board.networks is None:
         return dict.fromkeys(board.controllers, NO_FIGURE)
     played = live(board.networks)
-    found = {name: closed(played, name) for name in played.controllers}
+    found = {name: closed(played, name) for name in board.networks.controllers}
     return dict(sorted(found.items(), key=lambda item: -2.0 if item[1].mean is None else -item[1].mean))
 
 
@@ -105,15 +105,17 @@ def first(board: Board, order: Sequence[str]) -> Section:
         if board.conformance is not None:
             cells += _conformance(board, name)[:1]
         rows.append(tuple(cells))
-    floor = "" if board.networks is None else _mean(board.networks, board.networks.controllers[0], FLOOR)
-    late = ", ".join(measure.title.partition(",")[0] for measure in TIMELY)
-    note = (
-        f"Sorted by the headroom closed: the way from `{BASE}` to `{CEILING}` on live links. Half of it is the "
-        f"picture, half is how late it is ({late}); the share of each figure is cut to -100 to 100 %. "
-        "Intervals of 95 % are over networks. Figures to its right are means. All links include those with outages, "
-        f"which alone stall {floor} % of the time. Fairness: Jain's index is 1 where all have the same; beside another "
-        "flow 0.5 is half of what arrives."
-    )
+    note = ""
+    if board.networks is not None:
+        floor = _mean(board.networks, board.networks.controllers[0], FLOOR)
+        late = ", ".join(measure.title.partition(",")[0] for measure in TIMELY)
+        note = (
+            f"Sorted by the headroom closed: the way from `{BASE}` to `{CEILING}` on live links. Half of it is the "
+            f"picture, half is how late it is ({late}); the share of each figure is cut to -100 to 100 %. "
+            "Intervals of 95 % are over networks. Figures to its right are means. All links include those with "
+            f"outages, which alone stall {floor} % of the time. "
+        )
+    note += "Fairness: Jain's index is 1 where all have the same; beside another flow 0.5 is half of what arrives."
     return Section("Standing", note, columns, rows)
 
 
