@@ -35,6 +35,7 @@ mod seed;
 mod session;
 mod source_alone;
 mod sweep;
+mod truth;
 mod video;
 
 pub use error::SimError;
@@ -54,4 +55,5 @@ pub use seed::Seed;
 pub use session::{SessionParts, run_session};
 pub use source_alone::{CodedAlone, code_alone};
 pub use sweep::{FORMAT, Outcome, Sweep, run_planned};
+pub use truth::Truth;
 pub use video::LoadedClip;

@@ -6,12 +6,10 @@
 
 mod batch;
 mod columns;
-mod truth;
 mod world;
 
 pub use batch::{Batch, Slot};
 pub use columns::{COLUMNS, columns};
-pub use truth::{Truth, TruthLog};
 
 use crate::error::SimError;
 use crate::recorded_path::with_cross_traffic;
@@ -19,6 +17,7 @@ use crate::run::{CallParts, side_of};
 use crate::scenario::Scenario;
 use crate::seed::Seed;
 use crate::session::{SessionParts, assemble, calls_of};
+use crate::truth::Truth;
 use legato_call::Call;
 use legato_control::Side;
 use legato_control::action::ActionSpace;

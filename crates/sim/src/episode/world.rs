@@ -1,12 +1,12 @@
 //! What agents live in: a call that has its network to itself, or the calls of a session.
 
-use super::TruthLog;
 use crate::error::SimError;
 use crate::private_path::PrivatePath;
 use crate::run::{CallParts, build};
 use crate::scenario::Scenario;
 use crate::seed::Seed;
 use crate::session::Session;
+use crate::truth::TruthLog;
 use legato_call::Call;
 use legato_control::Side;
 use legato_path::capacity::{Capacity, LinkCapacity};

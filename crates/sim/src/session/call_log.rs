@@ -1,7 +1,7 @@
 //! The log of a call in a session: its recorder and, if it is steered from outside, what really happened
 //! between two of its decisions.
 
-use crate::episode::TruthLog;
+use crate::truth::TruthLog;
 use legato_trace::{Record, Recorder, Sample, TraceSink};
 use legato_units::{TimeDelta, Timestamp};
 
