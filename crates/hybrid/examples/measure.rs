@@ -1,6 +1,6 @@
 //! Codes a Y4M file and prints rate and quality: `measure FILE KBPS [loss %] [run frames] [min packets] [delay] [motion copies]`.
 
-use legato_hybrid::{Decoder, Encoder, Packets, PredictFrom, Settings};
+use legato_hybrid::{Decoder, Encoder, PacketSet, PredictFrom, Settings};
 use legato_media::quality::{Luma, mean_squared_error, psnr_db, ssim, ssim_to_db};
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (mut encoder, mut decoder) = (Encoder::new(size, settings), Decoder::new());
     let (mut coding, mut decoding) = (Duration::ZERO, Duration::ZERO);
     let (mut sizes, mut db, mut psnr, mut near, mut state) = (vec![], vec![], vec![], 0, 7_u32);
-    let mut reports: Vec<(u16, Packets)> = vec![];
+    let mut reports: Vec<(u16, PacketSet)> = vec![];
     for (index, picture) in pictures.iter().enumerate() {
         if delay >= 0 {
             let behind = (delay % 100) as usize;
@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let start = now();
         if packets.is_empty() {
             decoder.miss();
-            reports.push((coded.frame, Packets::none(coded.packets.len() as u8)));
+            reports.push((coded.frame, PacketSet::none(coded.packets.len() as u8)));
         } else {
             let decoded = decoder.decode(&packets)?;
             reports.push((decoded.frame, decoded.received));

@@ -6,7 +6,7 @@
 //! budget, each below four gives as many. COPIES may be `adaptive`: as many as calls have. FROM is `latest` or `reported`:
 //! what frames are predicted from.
 
-use legato_hybrid::{Decoder, Encoder, Packets, Picture, PredictFrom, Resilience, Settings};
+use legato_hybrid::{Decoder, Encoder, PacketSet, Picture, PredictFrom, Resilience, Settings};
 
 #[path = "clip/figures.rs"]
 mod figures;
@@ -64,7 +64,7 @@ fn code(
     let size = pictures[0].size();
     let (mut encoder, mut decoder, mut random) = (Encoder::new(size, settings), Decoder::new(), 7);
     let mut resilience = Resilience::default();
-    let (mut reports, mut shown): (Vec<(u16, Packets)>, _) = (Vec::new(), Vec::new());
+    let (mut reports, mut shown): (Vec<(u16, PacketSet)>, _) = (Vec::new(), Vec::new());
     for (index, picture) in pictures.iter().enumerate() {
         if let Some((frame, received)) = index.checked_sub(REPORT_AFTER).map(|reported| reports[reported]) {
             encoder.acknowledge(frame, &received);
@@ -74,7 +74,7 @@ fn code(
             encoder.set(Settings { motion_copies: resilience.motion_copies(size, budget as usize), ..settings });
         }
         let coded = encoder.encode(picture, (budget * if index == 0 { KEY_WORTH } else { 1.0 }) as usize)?;
-        let mut received = Packets::none(coded.packets.len() as u8);
+        let mut received = PacketSet::none(coded.packets.len() as u8);
         let mut arrived = Vec::new();
         for (place, packet) in coded.packets.iter().enumerate() {
             if index < FIRST_LOSS || draw(&mut random) >= loss {

@@ -20,7 +20,7 @@ use crate::range_coder::Reader;
 use crate::reconstruct::{finish, reconstruct};
 use crate::reference::Reference;
 use crate::shown::{ShownMacroblock, shown};
-use crate::{Error, Packets};
+use crate::{Error, PacketSet};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub struct Decoded {
     /// Its number, modulo 65536.
     pub frame: u16,
     /// Which of its packets arrived: what the sender wants to hear.
-    pub received: Packets,
+    pub received: PacketSet,
     /// Packets given that were refused: foreign, truncated or of another frame.
     pub refused: usize,
 }
@@ -216,7 +216,7 @@ const MOST_MOVED: u8 = 3;
 struct Received {
     size: Size,
     quantiser: u8,
-    packets: Packets,
+    packets: PacketSet,
     macroblocks: Vec<Option<Macroblock>>,
     levels: Vec<Levels>,
     /// Motion that other packets repeat.
@@ -232,7 +232,7 @@ impl Received {
         let mut received = Self {
             size,
             quantiser: header.quantiser,
-            packets: Packets::none(header.packets),
+            packets: PacketSet::none(header.packets),
             macroblocks: vec![None; count],
             levels: vec![[[0; 64]; BLOCKS]; count],
             copied: vec![None; count],

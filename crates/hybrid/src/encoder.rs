@@ -4,7 +4,6 @@
 //! another until the bytes meet the budget. What the receiver reports is decoded again here, so that the next frame is
 //! predicted from what the receiver has.
 
-use crate::Error;
 use crate::contexts::{CODED_LUMA, models};
 use crate::costs::Costs;
 use crate::decoder::Decoder;
@@ -14,7 +13,6 @@ use crate::macroblock::{self, BLOCKS, Expected, Levels, MEAN_STEP, Macroblock, S
 use crate::motion::{Field, Vector};
 use crate::motion_copy::{self, MOST_COPIES, Parts};
 use crate::packet::{Header, MOST_DISTANCE};
-use crate::packet_set::Packets;
 use crate::picture::{Picture, Size};
 use crate::plane::Frame;
 use crate::prediction::predict;
@@ -26,6 +24,7 @@ use crate::search::Search;
 use crate::size_curve::{SizeCurve, Sizes, USUAL_BITS, foreseen_bits};
 use crate::step::{OFFSET_LIMIT, step, with_offset};
 use crate::transform::{Block, Spectrum, forward};
+use crate::{Error, PacketSet};
 use std::collections::VecDeque;
 
 /// From which frame a frame is predicted.
@@ -162,12 +161,12 @@ impl Encoder {
 
     /// The receiver reports which packets of a frame came. Reports come in the order of frames; a frame that is passed
     /// over did not come at all. Reports of other frames are ignored.
-    pub fn acknowledge(&mut self, frame: u16, received: &Packets) {
+    pub fn acknowledge(&mut self, frame: u16, received: &PacketSet) {
         self.acknowledge_all([(frame, *received)]);
     }
 
     /// Several reports, in the order of frames: what was sent since is decoded again only once.
-    pub fn acknowledge_all(&mut self, reports: impl IntoIterator<Item = (u16, Packets)>) {
+    pub fn acknowledge_all(&mut self, reports: impl IntoIterator<Item = (u16, PacketSet)>) {
         let mut lost = false;
         for (frame, received) in reports {
             if !self.sent.iter().any(|sent| sent.frame == frame) {

@@ -1,6 +1,6 @@
 //! Whole streams of a generated scene: what arrives is what the sender believes, whatever is lost.
 
-use legato_hybrid::{Coded, Decoder, Encoder, Error, Origin, Packets, Picture, Settings, Size};
+use legato_hybrid::{Coded, Decoder, Encoder, Error, Origin, PacketSet, Picture, Settings, Size};
 
 const WIDTH: usize = 176;
 const HEIGHT: usize = 146;
@@ -87,7 +87,7 @@ fn order_duplicates_and_foreign_packets_do_not_matter() {
 #[test]
 fn after_reports_sender_and_receiver_agree_again() {
     let (mut encoder, mut decoder) = (encoder(6, 1), Decoder::new());
-    let mut reports: Vec<(u16, Packets)> = Vec::new();
+    let mut reports: Vec<(u16, PacketSet)> = Vec::new();
     for frame in 0..24_usize {
         if frame > 3 {
             let (number, received) = reports.remove(0);
@@ -103,7 +103,7 @@ fn after_reports_sender_and_receiver_agree_again() {
             .collect();
         if arrived.is_empty() {
             decoder.miss();
-            reports.push((coded.frame, Packets::none(coded.packets.len() as u8)));
+            reports.push((coded.frame, PacketSet::none(coded.packets.len() as u8)));
         } else {
             let decoded = decoder.decode(&arrived).unwrap();
             reports.push((decoded.frame, decoded.received));
@@ -142,7 +142,7 @@ fn several_reports_at_once_are_those_reports_and_sums_tell_beliefs_from_truth() 
     }
     let coded = one.encode(&picture(12), BUDGET).unwrap();
     let received = decoder.decode(&slices(&coded)).unwrap().received;
-    let mut fewer = Packets::none(received.count());
+    let mut fewer = PacketSet::none(received.count());
     fewer.insert(1);
     one.acknowledge(coded.frame, &fewer);
     assert_ne!(one.reported().map(|(_, sum)| sum), decoder.pixel_sum(coded.frame));

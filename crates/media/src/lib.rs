@@ -11,6 +11,7 @@ mod grace_standin;
 mod jitter_buffer;
 pub mod jitter_estimator;
 mod laplace;
+pub mod ledger;
 pub mod pacer;
 pub mod packet;
 pub mod packetizer;

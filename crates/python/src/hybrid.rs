@@ -1,7 +1,7 @@
 //! The hybrid codec: pictures to packets and back, for measuring. All work is done with the interpreter released.
 
 use crate::error::profile_error;
-use legato_hybrid::{Decoder, Encoder, Error, Origin, Packets, Picture, PredictFrom, Resilience, Settings, Size};
+use legato_hybrid::{Decoder, Encoder, Error, Origin, PacketSet, Picture, PredictFrom, Resilience, Settings, Size};
 use legato_media::encoder::hybrid::{Hybrid, cut};
 use legato_media::{
     AssembledFrame, Decoder as _, EncodedFrame, Encoder as _, EncoderBudget, Profile, Source, SourceFrame, decoder,
@@ -66,7 +66,7 @@ impl HybridEncoder {
 
     /// The receiver reports which of a frame's `count` packets came.
     fn acknowledge(&mut self, py: Python<'_>, frame: u16, received: Vec<u8>, count: u8) {
-        let mut packets = Packets::none(count);
+        let mut packets = PacketSet::none(count);
         received.into_iter().for_each(|packet| {
             packets.insert(packet);
         });

@@ -1,6 +1,6 @@
 //! Units as types. Every time, rate and size in Legato is an integer: nanoseconds, bits per
-//! second, bytes. Floats live inside an estimator and are rounded where they leave it. The ECN field
-//! and [`elementary`] functions with fixed bits are here too, since all crates may name this one.
+//! second, bytes. Floats live inside an estimator and are rounded where they leave it. The ECN field,
+//! [`Burst`], [`PacketSet`] and [`elementary`] functions with fixed bits are here too, since all crates may name this one.
 //!
 //! ```
 //! use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
@@ -13,12 +13,14 @@
 mod burst;
 mod ecn;
 pub mod elementary;
+mod packet_set;
 mod rate;
 mod size;
 mod time;
 
 pub use burst::{Burst, BurstPacket};
 pub use ecn::Ecn;
+pub use packet_set::PacketSet;
 pub use rate::DataRate;
 pub use size::DataSize;
 pub use time::{PeerTimestamp, TimeDelta, Timestamp};

@@ -6,7 +6,8 @@
 
 use super::bundle::Bundle;
 use crate::{Coded, Error, PacketCost, failed};
-use legato_hybrid::{Encoder, Header, Ledger, Picture, PredictFrom, Resilience, Settings, Settled, Size};
+use legato_hybrid::{Encoder, Header, Picture, PredictFrom, Resilience, Settings, Size};
+use legato_media::ledger::{Ledger, MOST_DISTANCE, Settled};
 
 /// A stream that is coded as it is captured.
 pub(crate) struct Live {
@@ -21,6 +22,9 @@ pub(crate) struct Live {
     ledger: Ledger,
     resilience: Resilience,
 }
+
+// What the sender counts on is what the codec keeps.
+const _: () = assert!(MOST_DISTANCE == legato_hybrid::MOST_DISTANCE);
 
 /// Packets of a frame, if it is large enough: with more each loss costs less, and headers more.
 const PACKETS: usize = 4;
@@ -101,7 +105,7 @@ impl Live {
         let from_known = from.is_none() || from == known.map(behind);
         self.ledger.push(self.sequence.into(), coded.frame, header.packets, from_known);
         self.sequence = self.sequence.wrapping_add(1);
-        let confirmed = known.filter(|&known| (1..=u16::from(legato_hybrid::MOST_DISTANCE)).contains(&behind(known)));
+        let confirmed = known.filter(|&known| (1..=u16::from(MOST_DISTANCE)).contains(&behind(known)));
         let confirmed = confirmed.map(|known| (behind(known) as u8, known.1));
         let psnr_db = self.encoder.shown().and_then(|shown| psnr_db(picture.luma(), shown.luma()));
         let (keyframe, qp) = (coded.keyframe, coded.quantiser);

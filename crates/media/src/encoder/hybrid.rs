@@ -8,11 +8,11 @@
 //! so frames have none here, and where so much is lost a call's picture is better than the model says.
 
 use super::{Acknowledged, EncodedFrame, Encoder, EncoderBudget};
+use crate::ledger::{Ledger, MOST_DISTANCE};
 use crate::profile::Cell;
 use crate::quality::SSIM_DB_MAX;
 use crate::{Profile, Quality, SourceFrame};
 use legato_control::{PacketKind, PacketReports};
-use legato_hybrid::{Ledger, MOST_DISTANCE};
 use legato_units::elementary::exp2;
 use legato_units::{DataSize, Timestamp};
 use std::sync::Arc;

@@ -2,12 +2,12 @@
 
 /// A set of a frame's packets: what a receiver reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packets {
+pub struct PacketSet {
     bits: u64,
     count: u8,
 }
 
-impl Packets {
+impl PacketSet {
     /// None of `count` packets, at most 64.
     pub fn none(count: u8) -> Self {
         Self { bits: 0, count: count.min(64) }

@@ -5,7 +5,7 @@
 //! known, until one of these is reported whole: from it on the receiver's picture is known again. Where none is known, or
 //! the last one is too long ago to be predicted from, only a key frame helps, and another once it has not come whole.
 
-use crate::{MOST_DISTANCE, Packets};
+use legato_units::PacketSet;
 use std::collections::VecDeque;
 
 /// Frames sent and not settled.
@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 pub struct Ledger {
     frames: VecDeque<Sent>,
     /// Frames settled lately as incomplete: their counts in the call, and their packets that were reported.
-    incomplete: VecDeque<(u64, Packets)>,
+    incomplete: VecDeque<(u64, PacketSet)>,
     /// The latest frame of which feedback says anything.
     latest: Option<u64>,
     /// What the receiver shows is not known.
@@ -28,10 +28,10 @@ struct Sent {
     sequence: u64,
     /// Its number in the stream.
     number: u16,
-    told: Packets,
-    came: Packets,
+    told: PacketSet,
+    came: PacketSet,
     /// Packets of parity that came: each stands in for one that did not.
-    parity: Packets,
+    parity: PacketSet,
     /// It needs only a frame that the receiver is known to have.
     from_known: bool,
 }
@@ -40,7 +40,7 @@ struct Sent {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settled {
     /// Frames whose every packet is known, in their order.
-    pub reports: Vec<(u16, Packets)>,
+    pub reports: Vec<(u16, PacketSet)>,
     /// A packet came that was reported lost before: what was taken to be at the receiver is not.
     pub is_wrong: bool,
     /// Of each frame that is over, known or not: how many of its packets feedback named, and how many of these came.
@@ -53,19 +53,21 @@ impl Sent {
     }
 }
 
+/// A frame of the hybrid codec may be predicted from one at most this many before it: that is how many both ends keep.
+pub const MOST_DISTANCE: u8 = 32;
 /// As many frames as the codec keeps.
 const FRAMES_KEPT: usize = MOST_DISTANCE as usize;
 
 impl Ledger {
     /// A frame leaves. `from_known`: it needs at most a frame that was reported.
     pub fn push(&mut self, sequence: u64, number: u16, packets: u8, from_known: bool) {
-        let none = Packets::none(packets);
+        let none = PacketSet::none(packets);
         self.frames.push_back(Sent {
             sequence,
             number,
             told: none,
             came: none,
-            parity: Packets::none(u8::MAX),
+            parity: PacketSet::none(u8::MAX),
             from_known,
         });
         if self.frames.len() > FRAMES_KEPT {
@@ -122,7 +124,7 @@ impl Ledger {
             } else if !self.is_unsure || (sent.from_known && sent.is_whole()) {
                 self.is_unsure = false;
                 self.known = Some((sent.sequence, sent.number));
-                let came = if sent.is_whole() { Packets::all(sent.came.count()) } else { sent.came };
+                let came = if sent.is_whole() { PacketSet::all(sent.came.count()) } else { sent.came };
                 settled.reports.push((sent.number, came));
                 if !sent.is_whole() {
                     self.incomplete.push_back((sent.sequence, sent.came));
@@ -144,8 +146,8 @@ mod tests {
         [(sequence, 0, true), (sequence, 1, true)]
     }
 
-    fn of(bits: &[u8]) -> Packets {
-        let mut packets = Packets::none(2);
+    fn of(bits: &[u8]) -> PacketSet {
+        let mut packets = PacketSet::none(2);
         bits.iter().for_each(|&bit| assert!(packets.insert(bit)));
         packets
     }
