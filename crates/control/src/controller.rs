@@ -32,8 +32,9 @@ pub trait RateController: DynClone + Send {
         FeedbackRule::BitrateShare
     }
 
-    /// Report the inner state worth plotting, for the trace.
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+    /// Report the inner state worth plotting, for the trace. From the first call on a controller may keep what only
+    /// gauges show; decisions never depend on it.
+    fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
         let _ = gauge;
     }
 }

@@ -25,7 +25,7 @@ impl Observer for Log {
     fn on_event(&mut self, now: Timestamp, event: &Event) {
         self.0.push((now, event.clone()));
     }
-    fn on_decision(&mut self, _now: Timestamp, _decision: &Decision, _controller: &dyn RateController) {}
+    fn on_decision(&mut self, _now: Timestamp, _decision: &Decision, _controller: &mut dyn RateController) {}
 }
 
 fn controller(name: &str) -> Box<dyn RateController> {

@@ -188,7 +188,7 @@ impl RateController for BurstRtc {
         FeedbackRule::DataUnits
     }
 
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+    fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
         gauge("burst_rtc_bandwidth_bps", self.bandwidth_bps);
         gauge("burst_rtc_queue_ms", 1e3 * self.queued_s);
         gauge("burst_rtc_size_mean_ratio", self.sizes.mean);

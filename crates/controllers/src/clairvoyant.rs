@@ -204,7 +204,7 @@ impl RateController for Clairvoyant {
         }
     }
 
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+    fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
         gauge("clairvoyant_frame_budget_bytes", self.plan.max_frame_size.as_bytes_f64());
         gauge("clairvoyant_skips", f64::from(u8::from(self.plan.skip)));
     }

@@ -107,7 +107,7 @@ impl RateController for OpenNetLab {
         Some(self.next)
     }
 
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+    fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
         gauge("estimates", f64::from(self.estimates));
         gauge("failures", f64::from(self.failures));
     }

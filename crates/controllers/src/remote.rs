@@ -137,7 +137,7 @@ impl RateController for Remote {
         Some(self.next_halving)
     }
 
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+    fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
         if self.config.loss_rule {
             gauge("loss_based_bps", self.loss.limit.as_bps_f64());
             gauge("reported_loss_ratio", self.loss.ratio);

@@ -219,7 +219,7 @@ impl RateController for Salsify {
         self.silence.next_deadline()
     }
 
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+    fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
         gauge("salsify_inter_arrival_ms", self.inter_arrival.tau_ns / 1e6);
         gauge("salsify_frame_budget_bytes", self.max_frame_size.as_bytes() as f64);
     }

@@ -279,7 +279,7 @@ impl RateController for Sqp {
         self.silence.next_deadline()
     }
 
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+    fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
         if let Some(sample_bps) = self.last_sample_bps {
             gauge("sqp_sample_bps", sample_bps);
         }

@@ -168,7 +168,7 @@ impl Observer for Port {
         self.clusters.push(*cluster);
     }
 
-    fn on_decision(&mut self, now: Timestamp, decision: &Decision, _controller: &dyn RateController) {
+    fn on_decision(&mut self, now: Timestamp, decision: &Decision, _controller: &mut dyn RateController) {
         self.process(now);
         let ours = decision.target_bitrate.as_bps();
         self.targets.push((now, ours, self.target));

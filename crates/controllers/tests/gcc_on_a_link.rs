@@ -14,7 +14,7 @@ struct Targets(Vec<(Timestamp, u64)>);
 
 impl Observer for Targets {
     fn on_event(&mut self, _now: Timestamp, _event: &Event) {}
-    fn on_decision(&mut self, now: Timestamp, decision: &Decision, _controller: &dyn RateController) {
+    fn on_decision(&mut self, now: Timestamp, decision: &Decision, _controller: &mut dyn RateController) {
         self.0.push((now, decision.target_bitrate.as_bps()));
     }
 }

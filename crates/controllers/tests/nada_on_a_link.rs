@@ -29,7 +29,7 @@ impl Observer for Log {
             }
         }
     }
-    fn on_decision(&mut self, now: Timestamp, decision: &Decision, controller: &dyn RateController) {
+    fn on_decision(&mut self, now: Timestamp, decision: &Decision, controller: &mut dyn RateController) {
         self.targets.push((now, decision.target_bitrate.as_bps()));
         controller.observe(&mut |name, value| {
             if name == "signal_ms" {

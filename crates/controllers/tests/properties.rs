@@ -396,10 +396,12 @@ proptest! {
     }
 
     #[test]
-    fn gauges_are_finite(steps in steps()) {
+    fn gauges_are_finite_and_reading_them_changes_no_decision(steps in steps()) {
         for entry in REGISTRY {
             let mut controller = build(entry);
-            play(controller.as_mut(), Timestamp::ZERO, &steps);
+            controller.observe(&mut |_, _| {});
+            let decisions = play(controller.as_mut(), Timestamp::ZERO, &steps).1;
+            prop_assert_eq!(decisions, play(build(entry).as_mut(), Timestamp::ZERO, &steps).1, "{}", entry.name);
             let mut odd = None;
             controller.observe(&mut |name, value| if !value.is_finite() { odd = Some((name, value)) });
             prop_assert_eq!(odd, None, "{}", entry.name);

@@ -31,7 +31,7 @@ impl Observer for Log {
             self.packets.push((packet.departure, delay_ms, packet.size.as_bytes()));
         }
     }
-    fn on_decision(&mut self, now: Timestamp, decision: &Decision, _controller: &dyn RateController) {
+    fn on_decision(&mut self, now: Timestamp, decision: &Decision, _controller: &mut dyn RateController) {
         self.targets.push((now, decision.target_bitrate.as_bps()));
     }
 }

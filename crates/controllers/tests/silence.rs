@@ -49,7 +49,7 @@ impl Observer for Silence {
             self.last_feedback = now;
         }
     }
-    fn on_decision(&mut self, now: Timestamp, decision: &Decision, _controller: &dyn RateController) {
+    fn on_decision(&mut self, now: Timestamp, decision: &Decision, _controller: &mut dyn RateController) {
         if now < GAP_BEGINS {
             self.before = decision.target_bitrate;
         } else if now >= self.last_feedback + self.lasts {

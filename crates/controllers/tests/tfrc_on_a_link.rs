@@ -28,7 +28,7 @@ impl Observer for Seen {
         }
     }
 
-    fn on_decision(&mut self, now: Timestamp, decision: &Decision, controller: &dyn RateController) {
+    fn on_decision(&mut self, now: Timestamp, decision: &Decision, controller: &mut dyn RateController) {
         self.targets.push((now, decision.target_bitrate.as_bps()));
         controller.observe(&mut |name, value| match name {
             "loss_events" => {

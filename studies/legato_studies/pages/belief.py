@@ -44,7 +44,7 @@ HEAD = """# What legato believes of the link, and how honestly
 
 Written by `python -m legato_studies.pages belief`.
 [`legato`](legato.md) holds a probability for each rate that the link may have
-(`crates/controllers/src/legato/belief.rs`), and records its quantiles when a picture is captured:
+(`crates/control/src/estimate/belief`), and records its quantiles when a picture is captured:
 `belief_p10_bps`, `belief_p50_bps` and `belief_p90_bps`, drawn in reports among a controller's gauges.
 
 **What is predicted** is the mean rate at which the link passes bytes over the 100 ms that begin with a capture: the

@@ -1,6 +1,9 @@
-//! Estimators that several controllers share: arrival groups, trend lines, rates over windows, loss events.
+//! Estimators that several controllers share: arrival groups, trend lines, rates over windows, loss events; and the
+//! belief in a link's rate, which decides nothing and is recorded.
 
 pub mod arrival_groups;
+pub mod arrivals;
+pub mod belief;
 pub mod complexity;
 pub mod delay_filter;
 pub mod feedback_rtt;

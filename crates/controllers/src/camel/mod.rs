@@ -235,7 +235,7 @@ impl RateController for Camel {
         FeedbackRule::DataUnits
     }
 
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+    fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
         gauge("camel_bandwidth_bps", self.bandwidth_bps);
         gauge("camel_gamma_ratio", self.gamma);
         gauge("camel_slope_us_per_byte", self.slope.slope_us_per_byte());

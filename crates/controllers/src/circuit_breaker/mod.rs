@@ -335,7 +335,7 @@ where
         self.inner.feedback_rule()
     }
 
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+    fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
         self.inner.observe(gauge);
         if let Some(Trip { breaker, at, .. }) = self.tripped {
             gauge("circuit_breaker", breaker as i32 as f64);

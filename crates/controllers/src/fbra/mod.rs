@@ -260,7 +260,7 @@ impl RateController for Fbra {
         self.silence.next_deadline()
     }
 
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+    fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
         gauge("fbra_state", f64::from(self.state.level()));
         gauge("fbra_fec_interval", self.parity().map_or(0.0, f64::from));
         gauge("fbra_correlated_delay_low_ratio", self.correlated.0);

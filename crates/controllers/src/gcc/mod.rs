@@ -154,7 +154,7 @@ impl RateController for Gcc {
         Some(cluster)
     }
 
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+    fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
         let line = self.delay_based.trendline();
         gauge("trend", line.trend());
         gauge("modified_trend_ms", line.modified_trend_ms());

@@ -134,7 +134,7 @@ impl RateController for GccReceiver {
         self.aimd.is_initialised()
     }
 
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+    fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
         gauge("offset_ms", self.filter.offset_ms());
         gauge("modified_offset_ms", self.detector.signal_ms());
         gauge("threshold_ms", self.detector.threshold_ms());

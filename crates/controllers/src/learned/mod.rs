@@ -262,7 +262,7 @@ impl<S: Scheme> RateController for Learned<S> {
         Some(self.silence.next_deadline().map_or(self.next, |silence| silence.min(self.next)))
     }
 
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+    fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
         gauge("action", f64::from(self.last_action));
         gauge("fallbacks", f64::from(self.fallbacks));
     }

@@ -1,9 +1,9 @@
 //! What the link passes: the lower of two memories of its service, so that a fall is believed within a frame or two and
 //! a rise within a second or so.
 
-use super::arrivals::Arrival;
 use super::service_rate::ServiceRate;
 use legato_control::RateLimits;
+use legato_control::estimate::arrivals::Arrival;
 use legato_units::DataSize;
 
 /// In bytes a second, between the smallest rate that keeps a call and twice the application's maximum.

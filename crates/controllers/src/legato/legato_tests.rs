@@ -160,6 +160,7 @@ fn the_first_frame_is_a_key_frame_and_has_twice_the_budget() {
 #[test]
 fn a_link_that_is_filled_is_believed_as_it_is() {
     let mut link = Link::new();
+    link.controller.observe(&mut |_, _| {});
     link.pictures(0..60, 125.0);
     let [p10, p50, p90] = link.controller.path.believed();
     assert!((p50 / 125e3 - 1.0).abs() < 0.08 && p10 > 100e3 && p90 < 156e3, "{p10}, {p50}, {p90}");
@@ -187,6 +188,7 @@ fn while_the_call_asks_for_little_no_quantile_is_below_what_got_through() {
 #[test]
 fn news_that_is_overdue_lowers_all_that_is_believed() {
     let mut link = Link::new();
+    link.controller.observe(&mut |_, _| {});
     link.pictures(0..60, 125.0);
     let before = link.controller.path.believed();
     link.coming.clear();
@@ -229,6 +231,16 @@ fn behind_seconds_of_queue_pictures_are_rare() {
         controller.decision().encoder.drop_one_frame_in.is_none()
     });
     assert!((4..=7).contains(&sent.count()));
+}
+
+#[test]
+fn nothing_is_believed_until_gauges_are_read_and_then_on_every_route() {
+    let mut link = Link::new();
+    link.pictures(0..30, 125.0);
+    assert!(link.controller.path.belief.is_none());
+    link.controller.observe(&mut |_, _| {});
+    link.controller.on_event(Timestamp::from_secs(1), &Event::RouteChange);
+    assert!(link.controller.path.belief.is_some());
 }
 
 #[test]

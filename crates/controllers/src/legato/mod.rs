@@ -9,16 +9,11 @@
 //!   a row at most.
 //! * The target is nearly all of the capacity, minus what the backlog needs. Sharing (`share.rs`,
 //!   `queue_target.rs`), losses (`losses.rs`) and marks (`marks.rs`) limit it.
-//! * Beside the one number for the capacity it holds a probability for each rate (`belief.rs`), and records its
-//!   quantiles.
+//! * Where its gauges are read it also holds a probability for each rate (`estimate/belief`), and records its quantiles.
 //!
 //! docs/legato.md has its figures, its weaknesses, and what was tried. Not here: probing.
 
-pub(super) mod arrivals;
 mod backlog;
-mod belief;
-mod belief_evidence;
-mod belief_models;
 pub(super) mod capacity;
 pub(super) mod delivered;
 pub(super) mod loss_dispersion;
@@ -29,16 +24,15 @@ mod queue_target;
 mod service_rate;
 pub(super) mod share;
 
-use self::arrivals::{Arrival, Arrivals, BurstPlaces};
 use self::backlog::Backlog;
-use self::belief::Belief;
-use self::belief_evidence::Evidence;
 use self::capacity::{Capacity, SmallFrames, draining_ratio};
 use self::delivered::Delivered;
 use self::losses::Losses;
 use self::marks::Marks;
 use self::share::Share;
 use legato_control::check_ranges;
+use legato_control::estimate::arrivals::{Arrival, Arrivals, BurstPlaces};
+use legato_control::estimate::belief::{Belief, Evidence};
 use legato_control::estimate::frame_interval::FrameInterval;
 use legato_control::estimate::silence::Silence;
 use legato_control::{
@@ -156,7 +150,10 @@ struct PathState {
     marks: Marks,
     share: Share,
     backlog: Backlog,
-    belief: Belief,
+    /// From the first time that gauges are read: it decides nothing, and takes a third of the time of a feedback.
+    belief: Option<Box<Belief>>,
+    /// When the route began, and the rate that was guessed then, in bytes a second.
+    began: (Timestamp, f64),
     /// When the last picture was captured.
     believed_at: Timestamp,
     silence: Silence,
@@ -217,7 +214,8 @@ impl PathState {
             marks: Marks::default(),
             share: Share::with_priority(config.priority),
             backlog: Backlog::new(now),
-            belief: Belief::new(now, start),
+            belief: None,
+            began: (now, start),
             believed_at: now,
             silence: Silence::default(),
             passed: DataSize::ZERO,
@@ -289,17 +287,24 @@ impl PathState {
     }
 
     fn believe(&mut self, now: Timestamp) {
-        if let Some(most) = self.backlog.overdue_bytes_per_s(now) {
-            self.belief.advance(now);
-            self.belief.at_most(most);
-        }
         self.believed_at = now;
+        let Some(belief) = &mut self.belief else { return };
+        if let Some(most) = self.backlog.overdue_bytes_per_s(now) {
+            belief.advance(now);
+            belief.at_most(most);
+        }
     }
 
-    /// The 10, 50 and 90 % quantiles of what is believed since the last picture, in bytes a second. Made where they are
-    /// read, since they decide nothing and take a third of a frame's time.
-    fn believed(&self) -> [f64; 3] {
-        self.belief.quantiles(self.believed_at, [0.1, 0.5, 0.9])
+    /// The belief, from now on.
+    fn belief(&mut self) -> &mut Belief {
+        let (start, guess) = self.began;
+        self.belief.get_or_insert_with(|| Box::new(Belief::new(start, guess)))
+    }
+
+    /// The 10, 50 and 90 % quantiles of what is believed since the last picture, in bytes a second.
+    fn believed(&mut self) -> [f64; 3] {
+        let at = self.believed_at;
+        self.belief().quantiles(at, [0.1, 0.5, 0.9])
     }
 }
 
@@ -313,7 +318,9 @@ impl Legato {
         let gap_s = self.path.backlog.on_feedback(now);
         let seen = self.path.read(now, feedback);
         self.path.delivered.count(seen.bytes, gap_s);
-        seen.evidence.update(&mut self.path.belief, now, gap_s, self.frame_interval.as_secs_f64());
+        if let Some(belief) = &mut self.path.belief {
+            seen.evidence.update(belief, now, gap_s, self.frame_interval.as_secs_f64());
+        }
         let round_trip_s = self.path.backlog.lag_s();
         self.path.share.react(now, round_trip_s, self.path.delivered.bytes_per_s(), seen.lost);
         self.path.arrivals.set_queue_stands(self.path.share.queue_stands());
@@ -331,7 +338,9 @@ impl Legato {
     /// [rfc8888] §5: several feedbacks are missing.
     fn halve(&mut self) {
         self.path.capacity.halve();
-        self.path.belief.at_most(self.path.capacity.bytes_per_s());
+        if let Some(belief) = &mut self.path.belief {
+            belief.at_most(self.path.capacity.bytes_per_s());
+        }
         self.path.share.halve();
         self.plan.target *= 0.5;
     }
@@ -425,7 +434,11 @@ impl RateController for Legato {
             Event::TransportFeedback(feedback) => self.on_feedback(now, feedback),
             Event::Limits(limits) => self.limits = *limits,
             Event::RouteChange => {
+                let observed = self.path.belief.is_some();
                 self.path = PathState::new(&self.config, self.limits, now);
+                if observed {
+                    self.path.belief();
+                }
                 self.plan.target = self.limits.start.as_bps_f64() / 8.0;
             }
             _ => {}
@@ -457,10 +470,10 @@ impl RateController for Legato {
         FeedbackRule::DataUnits
     }
 
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+    fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
+        let [p10, p50, p90] = self.path.believed();
         let PathState { share, losses, capacity, .. } = &self.path;
         gauge("legato_capacity_bps", capacity.bytes_per_s() * 8.0);
-        let [p10, p50, p90] = self.path.believed();
         gauge("belief_p10_bps", p10 * 8.0);
         gauge("belief_p50_bps", p50 * 8.0);
         gauge("belief_p90_bps", p90 * 8.0);

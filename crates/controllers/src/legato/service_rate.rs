@@ -4,7 +4,7 @@
 //! on a wire; on a radio link, which passes them in clumps, they may all come at once. The time since the first of them
 //! could have come counts the wait for a clump as well, but also the delay variation of the path.
 
-use super::arrivals::Arrival;
+use legato_control::estimate::arrivals::Arrival;
 use legato_units::{DataSize, PeerTimestamp};
 
 /// Bytes and time of service, both forgotten alike as time passes.

@@ -14,8 +14,8 @@
 //! it stands at 70 ms and more, they fill the queue until it overflows, as TCP does, and the rate follows losses instead
 //! of delay.
 
-use super::arrivals::Arrival;
 use super::queue_target::QueueTarget;
+use legato_control::estimate::arrivals::Arrival;
 use legato_control::estimate::windowed_min::WindowedMin;
 use legato_units::{TimeDelta, Timestamp};
 

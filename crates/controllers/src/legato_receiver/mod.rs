@@ -18,11 +18,11 @@ mod gaps;
 
 use self::bursts::Bursts;
 use self::gaps::Gaps;
-use super::legato::arrivals::Arrivals;
 use super::legato::capacity::{Capacity, SmallFrames, draining_ratio};
 use super::legato::delivered::Delivered;
 use super::legato::loss_trial::LossTrial;
 use super::legato::share::Share;
+use legato_control::estimate::arrivals::Arrivals;
 use legato_control::{
     BuildError, Construct, Context, Decision, Event, RateController, RateLimits, ReceivedPacket, Side,
 };
@@ -256,7 +256,7 @@ impl RateController for LegatoReceiver {
         capacity.is_measured() && measured_for >= FIRST_ESTIMATE
     }
 
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+    fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
         let path = &self.path;
         gauge("legato_capacity_bps", path.capacity.bytes_per_s() * 8.0);
         gauge("legato_in_company", f64::from(u8::from(path.share.in_company())));

@@ -176,7 +176,7 @@ impl RateController for Nada {
         self.silence.next_deadline()
     }
 
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+    fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
         let (loss_ratio, mark_ratio) = self.congestion.ratios();
         gauge("signal_ms", self.message.signal_ms);
         gauge("queuing_delay_ms", self.message.queuing_ms);

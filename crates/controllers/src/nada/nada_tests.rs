@@ -54,7 +54,7 @@ impl Path {
 
 fn gauge(nada: &Nada, wanted: &str) -> f64 {
     let mut found = f64::NAN;
-    nada.observe(&mut |name, value| {
+    nada.clone().observe(&mut |name, value| {
         if name == wanted {
             found = value
         }

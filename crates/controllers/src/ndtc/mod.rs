@@ -261,7 +261,7 @@ impl RateController for Ndtc {
         FeedbackRule::DataUnits
     }
 
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+    fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
         gauge("ndtc_available_bps", 8.0 * self.estimated / self.receive_s());
         gauge("ndtc_slope_ratio", self.estimated_slope);
         gauge("ndtc_cap_bytes", self.aimd.target(self.cmax()));

@@ -313,7 +313,7 @@ impl RateController for Pudica {
         FeedbackRule::DataUnits
     }
 
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+    fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
         gauge("pudica_utilisation_ratio", self.ratio);
         if let Some(smoothed) = self.utilisation.smoothed(self.bitrate_bps / 1e6, 1e6 * self.scale()) {
             gauge("pudica_smoothed_ratio", smoothed);

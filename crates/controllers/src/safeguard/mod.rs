@@ -234,7 +234,7 @@ where
         self.inner.feedback_rule()
     }
 
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+    fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
         self.inner.observe(gauge);
         let lasting = self.fallen_back.map_or(TimeDelta::ZERO, |(since, _)| self.now - since);
         gauge("safeguard_active", f64::from(u8::from(self.fallen_back.is_some())));

@@ -51,7 +51,7 @@ fn play(safeguard: &mut Safeguard, from: i64, delays_ms: &[i64]) -> Vec<u64> {
 
 fn gauge(safeguard: &Safeguard, wanted: &str) -> f64 {
     let mut found = f64::NAN;
-    safeguard.observe(&mut |name, value| {
+    safeguard.clone().observe(&mut |name, value| {
         if name == wanted {
             found = value
         }

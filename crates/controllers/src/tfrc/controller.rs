@@ -107,7 +107,7 @@ impl<F: Flavour> RateController for TfrcController<F> {
         FeedbackRule::RoundTrip
     }
 
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+    fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
         self.sender.observe(gauge);
         self.flavour.observe(&self.sender, gauge);
     }

@@ -127,7 +127,7 @@ impl RateController for Ukf {
         Some(self.last_look + self.interval * 2)
     }
 
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+    fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
         if let Some(capacity) = self.path.capacity() {
             gauge("capacity_estimate_bps", capacity.as_bps_f64());
         }

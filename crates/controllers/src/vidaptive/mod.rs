@@ -179,7 +179,7 @@ impl RateController for Vidaptive {
         FeedbackRule::DataUnits
     }
 
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+    fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
         gauge("vidaptive_rate_bps", self.rate().as_bps_f64());
         gauge("vidaptive_alpha_ratio", self.share.alpha());
         gauge("vidaptive_window_bytes", self.copa.window().as_bytes() as f64);

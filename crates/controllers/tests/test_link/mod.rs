@@ -63,7 +63,7 @@ pub trait Observer {
     /// A probe will be sent.
     fn on_probe(&mut self, _cluster: &ProbeCluster) {}
     /// The decision after the events of a feedback interval.
-    fn on_decision(&mut self, now: Timestamp, decision: &Decision, controller: &dyn RateController);
+    fn on_decision(&mut self, now: Timestamp, decision: &Decision, controller: &mut dyn RateController);
 }
 
 struct Flying {

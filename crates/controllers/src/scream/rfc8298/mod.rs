@@ -137,7 +137,7 @@ impl RateController for Scream {
         FeedbackRule::MediaRate
     }
 
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+    fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
         gauge("cwnd_bytes", self.window.bytes());
         gauge("qdelay_ms", self.queue.get().as_millis_f64());
         gauge("qdelay_target_ms", self.target_delay.get().as_millis_f64());

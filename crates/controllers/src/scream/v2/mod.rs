@@ -140,7 +140,7 @@ impl RateController for ScreamV2 {
         }
     }
 
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+    fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
         match &self.logic {
             Logic::Draft(draft) => draft.observe(gauge),
             Logic::Libwebrtc(libwebrtc) => libwebrtc.observe(gauge),

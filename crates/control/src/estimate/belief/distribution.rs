@@ -5,7 +5,7 @@
 //! side by side, each with its own probability for each cell; evidence favours the model that foresaw it (the
 //! interacting multiple models of [blom1988], over a grid as in Sprout [winstein2013]).
 
-use super::belief_models::{
+use super::models::{
     FALLS_BY_FAR, FALLS_BY_MID, FALLS_TO_NOTHING, FAR, LOWER_BOUND_RATIO, MID, MODELS, Motion, NEAR, NOISE_RATIO,
     OUTLIER_RATIO, SHORT_RATIO, SHORT_SPAN_S, UPPER_BOUND_RATIO,
 };
@@ -227,4 +227,4 @@ const START_RATIO: f32 = 0.5;
 
 #[cfg(test)]
 #[path = "belief_tests.rs"]
-mod belief_tests;
+mod tests;

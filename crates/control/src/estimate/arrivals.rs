@@ -1,7 +1,7 @@
 //! What each arrival says of the link: the queue it met, and how long the link took for it.
 
-use legato_control::PacketReport;
-use legato_control::estimate::windowed_min::WindowedMin;
+use super::windowed_min::WindowedMin;
+use crate::PacketReport;
 use legato_units::{PeerTimestamp, TimeDelta, Timestamp};
 
 /// Reads arrivals in the order of their packets.
@@ -97,7 +97,7 @@ impl BurstPlaces {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use legato_control::{Fate, PacketKind};
+    use crate::{Fate, PacketKind};
     use legato_units::DataSize;
 
     fn report(departure_ms: i64, arrival_ms: Option<i64>) -> PacketReport {

@@ -1,7 +1,7 @@
 //! What one feedback says of the rate that the link passes: measured, bounded from below, or from above.
 
-use super::arrivals::Arrival;
-use super::belief::Belief;
+use super::distribution::Belief;
+use crate::estimate::arrivals::Arrival;
 use legato_units::{DataSize, Timestamp};
 
 /// Gathered from the reports of one feedback.
