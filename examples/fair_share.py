@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from legato import _core, shipped
+from legato import _core
 from legato.envs.shared_env import SharedCallsEnv
+from legato.plan import shipped
 
 folder = Path(sys.argv[1]) if len(sys.argv) > 1 else shipped.policies_folder() / "nvc-cc"
 text, weights = (folder / "policy.toml").read_text(), (folder / "weights.safetensors").read_bytes()

@@ -37,16 +37,15 @@ CRATES: dict[str, set[str]] = {
 PARTS: dict[str, set[str]] = {
     "errors": set(),
     "atomic": set(),
-    "chart": set(),
-    "pages": {"atomic"},
-    "report": {"pages", "results", "user_files"},  # pages of run folders; hashes what they were made of
+    "report": {"plan", "results"},  # pages of run folders; hashes what they were made of
     "policy": {"_core", "atomic"},  # trained policies as files, without torch
-    "train": {"access_networks", "atomic", "envs", "policy", "sweep"},
-    "access_networks": {"_core", "shipped"},  # which recorded links are for training and which for tests
-    "envs": {"_core", "plan", "shipped"},
+    "train": {"access_networks", "atomic", "envs", "policy"},
+    "access_networks": {"_core", "plan"},  # which recorded links are for training and which for tests
+    "envs": {"_core", "plan"},
     "results": {"results.stats"},  # reads run folders: the store, the figures, the comparison
     "results.stats": set(),  # arithmetic on what the store read
-    "user_files": set(),  # hashes
+    "plan": {"_core", "atomic", "results"},  # what is typed becomes a plan
+    "runs": {"plan", "results"},  # a plan becomes a run folder
 }
 PREFIX = "legato-"
 STUDIES = "legato_studies"  # the package of studies/: it stands on the product, of which nothing may name it

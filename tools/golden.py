@@ -57,7 +57,8 @@ def tables(scenario: Path, names: list[str]) -> dict[str, str]:
     import duckdb
 
     from legato import plan as plans
-    from legato.sweep import summary_rows, sweep
+    from legato.results.query import summary_rows
+    from legato.runs.sweep import sweep
 
     # One that knows the link's future is refused where others share the link.
     names = [name for name in names if refusal(name, scenario) is None]

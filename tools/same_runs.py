@@ -34,7 +34,7 @@ def run_hashes(scenario: Path, names: list[str]) -> Iterator[tuple[str, str]]:
     """Each table of each controller's run of a scenario, with its hash."""
     from legato import plan as plans
     from legato.errors import Error
-    from legato.sweep import sweep
+    from legato.runs.sweep import sweep
 
     for name in names:
         plan = plans.make(scenario, controller_specs=[name], log="packets")

@@ -46,7 +46,7 @@ fi
 "$scratch/venv/bin/python" -m pip --disable-pip-version-check --quiet install "$wheel[onnx]"
 "$scratch/venv/bin/python" - << 'END'
 from pathlib import Path
-from legato import shipped
+from legato.plan import shipped
 from legato.policy import onnx_graph, policy_folder
 manifest, layers, tensors = policy_folder.read(shipped.policy("nvc-cc"))
 inputs = len(manifest["observation"]["features"]) * manifest["observation"]["history"]

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from legato._core import Policy, Trace
     from legato.call.pictures import Pictures
     from legato.call.session import CallProgress
-    from legato.replay_call import Replay
-    from legato.sweep import Progress, Run
+    from legato.runs.replay import Replay
+    from legato.runs.sweep import Progress, Run
 
 
 def run(
@@ -80,11 +80,11 @@ def run(
             :class:`legato.DataWarning`.
         threads: number of threads; 0 means one per core. The bytes written do not depend on it.
         resume: continue an interrupted run.
-        on_progress: called about every 20 ms with a :class:`legato.sweep.Progress`.
+        on_progress: called about every 20 ms with a :class:`legato.runs.sweep.Progress`.
         on_clip_progress: called while a video is profiled, with the current step and its progress, 0 to 1.
     """
     from legato import plan as plans
-    from legato.sweep import check_folder, sweep
+    from legato.runs.sweep import check_folder, sweep
 
     check_folder(Path(out), resume=resume)
     plan = plans.make(
@@ -155,7 +155,7 @@ def real_calls(
     from legato.call import make
     from legato.call.ends import Session, with_both_ways
     from legato.call.pictures import Pictures
-    from legato.sweep import check_folder
+    from legato.runs.sweep import check_folder
 
     session = Session.of(peers, direction, link, feedback)
     check_folder(Path(out), resume=resume)
@@ -216,7 +216,7 @@ def link(
 
     from legato import plan as plans
     from legato.call import make, others
-    from legato.sweep import check_folder
+    from legato.runs.sweep import check_folder
 
     check_folder(Path(out), resume=resume)
     plan = plans.make(
@@ -235,14 +235,14 @@ def link(
 
 def replay(folder: str | Path, call: int, *, out: str | Path) -> Replay:
     """Repeat one call of a run with every packet logged, and report whether its figures are the same."""
-    from legato.replay_call import replay as make_again
+    from legato.runs.replay import replay as make_again
 
     return make_again(folder, call, out)
 
 
 def rtp_log(folder: str | Path, call: int, *, side: str = "sender", rtcp: bool = True) -> Iterator[str]:
     """The lines of one call's RTP log (RFC 8868, section 3.1); ``side`` is ``"sender"`` or ``"receiver"``."""
-    from legato.rtp_lines import rtp_lines as lines
+    from legato.runs.rtp_log import rtp_lines as lines
 
     return lines(folder, call, side, rtcp)
 

@@ -15,7 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from legato import _core, shipped
+from legato import _core
+from legato.plan import shipped
 
 Part = Literal["train", "validate", "test"]
 

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from legato import chart, pages
 from legato.errors import CallError
-from legato.pages import Section
 from legato.plan import read_scenario
-from legato.report import repeat
+from legato.report import chart, pages, repeat
+from legato.report.pages import Section
 from legato.results.late import late_calls
+from legato.results.query import parts, query, summary_rows
 from legato.results.stats import FEWEST, Estimate, grouped_mean, of_separate_groups
-from legato.sweep import check_empty, parts, query, summary_rows
+from legato.runs.sweep import check_empty
 
 if TYPE_CHECKING:
     from legato.call.pictures import Pictures

@@ -15,12 +15,12 @@ import pytest
 pytest.importorskip("gymnasium", reason="gymnasium is not installed: make setup")
 
 from fixtures import Legato
-from legato import shipped
 from legato.envs import Intervals
 from legato.envs.clcc_reward import ClccReward, burst_loss_ratio
 from legato.envs.intervals import COLUMNS
 from legato.envs.rewards import named
 from legato.errors import Error
+from legato.plan import shipped
 from legato.profile import vmaf
 from legato_studies.papers.clcc import behaviour as clcc_behaviour
 from legato_studies.papers.clcc import causes, setups

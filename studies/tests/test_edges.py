@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from legato import shipped
+from legato.plan import shipped
 from legato_studies.leaderboard import edges
 from legato_studies.leaderboard.edges import EDGES, Edge, Edges
 

@@ -8,7 +8,7 @@ from legato_studies.pages import gcc_profiles as profiles
 
 
 def test_low_delay_waits_and_stalls_less_at_the_same_picture() -> None:
-    from legato import shipped
+    from legato.plan import shipped
 
     families = sorted({trace.family for trace in shipped.traces()})
     links = [spec for family in families for spec in profiles.live_windows(family, 4)]
@@ -20,7 +20,8 @@ def test_low_delay_waits_and_stalls_less_at_the_same_picture() -> None:
 
 
 def test_no_file_of_the_tuning_is_a_link_of_the_page() -> None:
-    from legato import access_networks, shipped
+    from legato import access_networks
+    from legato.plan import shipped
 
     tuned = {path for access in access_networks.ACCESSES for path in access_networks.files(access, "train")}
     for family in {trace.family for trace in shipped.traces()}:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from fixtures import Legato
-from legato import shipped
 from legato.errors import Error
+from legato.plan import shipped
 from legato.results.stats import Estimate
 from legato_studies.papers.reproduction import AS_PRINTED, STRICTER, Paper, Reproduction, Row
 from legato_studies.papers.vtfrc import cells as vtfrc_cells

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fixtures import Legato
-from legato import shipped
+from legato.plan import shipped
 from legato_studies.papers.r3net import cost, frontier, setups
 from legato_studies.papers.r3net import study as r3net
 from legato_studies.papers.reproduction import Row

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from legato import chart
+from legato.report import chart
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import duckdb
 import pytest
 
 from fixtures import Legato
-from legato import shipped
+from legato.plan import shipped
 
 
 def bytes_of(folder: Path) -> dict[str, str]:

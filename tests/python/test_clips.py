@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from fixtures import Legato
-from legato import _core, clips, shipped
+from legato import _core
 from legato.errors import ProfileError
+from legato.plan import clips, shipped
 
 av = pytest.importorskip("av")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from legato import plan, shipped
+from legato import plan
 from legato.conformance import CASES, conformance, contestants, criteria, page
 from legato.conformance.encouraged import ENCOURAGED, chosen
 from legato.conformance.flows import BIN_S, Flow, Session, jain, read, rolling
@@ -29,6 +29,7 @@ from legato.conformance.judge import (
 from legato.conformance.notes import notes_on
 from legato.conformance.plots import plot
 from legato.errors import Error
+from legato.plan import shipped
 
 
 def flow(rates_bps: np.ndarray, queue_ms: float = 5.0, loss_ratio: float = 0.0, name: str = "call 1") -> Flow:

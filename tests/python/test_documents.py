@@ -15,7 +15,7 @@ from types import ModuleType
 import pytest
 
 from fixtures import ROOT, Legato
-from legato import shipped
+from legato.plan import shipped
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 

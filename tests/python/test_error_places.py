@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from fixtures import ROOT, Legato
-from legato import atomic, plan, shipped
+from legato import atomic, plan
 from legato.errors import Error, ScenarioError
+from legato.plan import shipped
 
 MINE = """\
 # of eleven lines

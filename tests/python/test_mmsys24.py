@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from legato import _core, shipped
+from legato import _core
+from legato.plan import shipped
 
 ROOT = Path(__file__).parents[2]
 NAMES = ["mmsys24-baseline", "ten-tms"]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legato import overrides
 from legato.errors import ScenarioError
+from legato.plan import overrides
 
 HERE = Path("a.toml")
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from markupsafe import Markup
 
-from legato import atomic, pages
+from legato import atomic
 from legato.errors import Error
+from legato.report import pages
 
 
 def test_what_a_page_is_given_is_escaped_and_markup_is_not(tmp_path: Path):

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from legato import chart, pages, report
+from legato import report
 from legato.call.browser import find
 from legato.conformance import page as conformance_page
 from legato.conformance.suite import conformance
+from legato.report import chart, pages
 from run_folders import write_run
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legato import overrides, plan, spec_text, specs
+from legato import plan
 from legato.errors import ControllerError, Error, ScenarioError, TraceError
+from legato.plan import overrides, spec_text, specs
 
 
 @pytest.fixture

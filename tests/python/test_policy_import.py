@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from legato import _core, shipped
+from legato import _core
 from legato.errors import PolicyError
+from legato.plan import shipped
 from legato.policy import onnx_graph, onnx_import, policy_folder
 
 NO_TORCH = """

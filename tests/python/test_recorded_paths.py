@@ -9,9 +9,10 @@ import pytest
 
 import legato
 from fixtures import Legato
-from legato import _core, plan, report, shipped
+from legato import _core, plan, report
 from legato.errors import ScenarioError, TraceError
-from legato.sweep import summary_rows
+from legato.plan import shipped
+from legato.results.query import summary_rows
 
 SHORT = {"duration_s": 5.0}
 

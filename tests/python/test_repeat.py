@@ -17,10 +17,12 @@ from pathlib import Path
 import pytest
 
 import legato
-from legato import _core, cli, plan_record, repeat, shipped
+from legato import _core, cli
 from legato import plan as plans
 from legato.call import Pictures
 from legato.errors import DataWarning, RunFolderError
+from legato.plan import record as plan_record
+from legato.plan import repeat, shipped
 
 RATES = "time_s,rate_bps\n0,1500000\n1,600000\n2,1200000\n9,1200000\n"
 SCENARIO = """\

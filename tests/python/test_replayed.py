@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from legato import shipped
 from legato.envs import ReplayedVectorEnv, replayed
 from legato.errors import TraceError
+from legato.plan import shipped
 
 
 @pytest.mark.parametrize("family", replayed.FAMILIES)

@@ -418,7 +418,7 @@ def lab(linear: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
 def test_the_colour_blind_tell_all_colours_apart(scheme: int) -> None:
-    style = "".join((ROOT / "python/legato/templates" / name).read_text() for name in ("shared.css", "dark.css"))
+    style = "".join((ROOT / "python/legato/report/templates" / name).read_text() for name in ("shared.css", "dark.css"))
     shades = re.findall(r"--c\d: #(\w{6});", style)[palette.COLOURS * scheme :][: palette.COLOURS]
     assert len(shades) == palette.COLOURS
     values = np.array([[int(shade[at : at + 2], 16) / 255 for at in (0, 2, 4)] for shade in shades])

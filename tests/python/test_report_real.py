@@ -8,7 +8,8 @@ import duckdb
 import pytest
 
 import legato
-from legato import report, shipped
+from legato import report
+from legato.plan import shipped
 from legato.report import timelines
 from legato.report.reading import reading
 from legato.results.store import Store

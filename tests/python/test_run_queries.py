@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from legato.errors import RunFolderError
-from legato.sweep import query, summary_rows
+from legato.results.query import query, summary_rows
 from run_folders import write_run
 
 

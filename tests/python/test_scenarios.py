@@ -11,9 +11,10 @@ import pytest
 
 import legato
 from fixtures import ROOT
-from legato import _core, shipped
+from legato import _core
 from legato.errors import ScenarioError, TraceError
-from legato.sweep import summary_rows
+from legato.plan import shipped
+from legato.results.query import summary_rows
 
 # Every table that is absent unless given, so that its defaults show.
 ALL_TABLES = """

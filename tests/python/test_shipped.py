@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fixtures import ROOT
-from legato import shipped
 from legato.errors import ProfileError, ScenarioError
+from legato.plan import shipped
 
 
 def test_nine_families_of_traces_are_shipped():

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from fixtures import Legato
-from legato import clips, plan, shipped, specs
+from legato import plan
 from legato.errors import ControllerError, DataWarning, Error, ProfileError, TraceError
+from legato.plan import clips, shipped, specs
 
 TRACE = "time_s,rate_bps\n0,1000000\n9,1000000\n"
 

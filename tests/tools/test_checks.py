@@ -74,14 +74,15 @@ class TestLayers:
 
     def test_a_report_reads_run_folders_only(self, run):
         files = {
-            "python/legato/report/a.py": "from legato import sweep\nfrom legato.errors import Error\n",
-            "python/legato/report/b.py": "from .. import _core\nfrom legato.results import stats\n",
+            "python/legato/report/a.py": "from legato.runs import sweep\nfrom legato.errors import Error\n",
+            "python/legato/report/b.py": "from .. import policy\nfrom legato.results import stats\n",
+            "python/legato/policy/a.py": "from legato import atomic\n",
             "python/legato/results/stats.py": "from legato import _core\n",
-            "python/legato/sweep.py": "from legato import report, _core\n",
+            "python/legato/runs/sweep.py": "from legato import plan, _core\n",
         }
         assert run("check_layers", files) == [
-            "python/legato/report/a.py:1: legato.report imports legato.sweep",
-            "python/legato/report/b.py:1: legato.report imports legato._core",
+            "python/legato/report/a.py:1: legato.report imports legato.runs",
+            "python/legato/report/b.py:1: legato.report imports legato.policy",
             "python/legato/results/stats.py:1: legato.results.stats imports legato._core",
         ]
 

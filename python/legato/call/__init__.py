@@ -15,11 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from legato import _core, plan_record, repeat
+from legato import _core
 from legato.call.pictures import Pictures
 from legato.errors import CallError, Error
-from legato.plan import Plan
-from legato.sweep import Run, check_folder
+from legato.plan import Plan, repeat
+from legato.plan import record as plan_record
+from legato.runs.sweep import Run, check_folder
 
 if TYPE_CHECKING:
     from legato.call.ends import Session

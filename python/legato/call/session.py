@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from legato._core import LiveExchange, RealCall
     from legato.call.browser import Peer
     from legato.call.stage import Stage
-    from legato.plan_record import Record
+    from legato.plan.record import Record
 
 _POLL_S = 1.0
 _POLL_SENDER_S = 0.5

@@ -16,9 +16,9 @@ from typing import Annotated, Any
 
 import typer
 
-from legato import specs
 from legato.cli import terminal
 from legato.errors import Error
+from legato.plan import specs
 
 app = typer.Typer(
     name="legato",

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 import legato
-from legato import overrides
 from legato.cli import options, results, terminal
 from legato.cli.run import next_free
+from legato.plan import overrides
 
 HELP = """
 Make the call of a scenario for real: WebRTC to a headless Chromium on this machine, over the link that the

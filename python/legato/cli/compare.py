@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 import legato
-from legato import overrides
 from legato.cli import options, results, terminal
+from legato.plan import overrides
 
 HELP = """
 Compare controllers: every one of them on every trace, clip and seed, then one report.

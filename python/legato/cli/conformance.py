@@ -9,10 +9,9 @@ from typing import Annotated
 
 import typer
 
-from legato import specs
 from legato.cli import options, terminal
 from legato.errors import Error
-from legato.pages import counted
+from legato.plan import specs
 
 HELP = """
 Run the test cases of RFC 8867 for controllers, with a verdict for each case.
@@ -55,6 +54,7 @@ def conformance(
     as_json: options.Json = False,
 ) -> None:
     from legato.conformance import CASES, ENCOURAGED, page, suite
+    from legato.report.pages import counted
 
     if list_cases:
         every = (*CASES, *ENCOURAGED)

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 
 import legato
-from legato import parameters, plan
+from legato import plan
 from legato.cli import options, terminal
+from legato.plan import parameters
 
 app = typer.Typer(help="The rate controllers: list them, show one.", no_args_is_help=True, rich_markup_mode="markdown")
 

@@ -10,10 +10,9 @@ from typing import Annotated
 import typer
 
 import legato
-from legato import shipped, specs
 from legato.cli import options, results, terminal
 from legato.errors import Error, RunFolderError
-from legato.pages import counted
+from legato.plan import shipped, specs
 
 HELP = """
 Compare controllers on real traces with real clips, all of them shipped, and write the report.
@@ -46,6 +45,8 @@ def demo(
     out: Annotated[Path, typer.Option(help="The run folder. A run that is there is replaced.")] = Path("runs/demo"),
     seeds: options.SeedCount = 2,
 ) -> None:
+    from legato.report.pages import counted
+
     traces = choose_traces()
     _clear(out)
     started = time.monotonic()

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from legato import overrides, specs
 from legato.cli import options, terminal
 from legato.cli.run import next_free
 from legato.errors import ControllerError
+from legato.plan import overrides, specs
 
 HELP = """
 Simulate a scenario's call and make it for real, several times each, and report how far apart they are: a table of

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 import legato
-from legato import overrides
 from legato.cli import options, results, terminal
 from legato.cli.call import records, say_what_the_machine_did
 from legato.cli.run import next_free
+from legato.plan import overrides
 
 HELP = """
 Run two programs over the link that a scenario describes, with any protocol: each in a network namespace of its own,

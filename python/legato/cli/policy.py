@@ -40,7 +40,7 @@ def import_model(
     legato policy import model.onnx --like nvc-cc --out policies/mine
     ```
     """
-    from legato import shipped
+    from legato.plan import shipped
     from legato.policy import onnx_import, policy_folder
 
     manifest, _, _ = policy_folder.read(shipped.policy(like))
@@ -76,8 +76,9 @@ def learn(
     legato policy learn nvc-cc --traces fcc --users 4 --calls 20 --out runs/learned
     ```
     """
-    from legato import plan, shipped
+    from legato import plan
     from legato.envs import CallVectorEnv
+    from legato.plan import shipped
     from legato.policy import policy_folder
     from legato.train import online
 

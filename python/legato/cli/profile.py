@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from legato import clips
 from legato.cli import terminal
 from legato.errors import ProfileError
+from legato.plan import clips
 
 HELP = """
 Measure how a real encoder codes a clip, and write the result as a profile.

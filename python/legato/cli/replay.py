@@ -34,7 +34,7 @@ def replay(
     seed: Annotated[int | None, typer.Option(help="The seed, for a scenario.")] = None,
     out: Annotated[Path | None, typer.Option(help="The new run folder. [default: runs/replay-...]")] = None,
 ) -> int:
-    from legato.replay_call import differences
+    from legato.runs.replay import differences
 
     if Path(what).is_dir():
         if call is None or seed is not None:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from legato.cli import terminal
-from legato.sweep import Run, query
+from legato.results.query import query
+from legato.runs.sweep import Run
 
 Figures = Sequence[tuple[str, str, float, int]]
 """Column of the summary, heading, divisor, decimals. The whole list is in docs/run-folder.md."""

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 import legato
-from legato import overrides
 from legato.cli import options, results, terminal
+from legato.plan import overrides
 
 HELP = """
 Simulate the call of one scenario and write it to a run folder.

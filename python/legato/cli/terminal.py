@@ -19,10 +19,10 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from legato import shipped
 from legato.errors import DataWarning
-from legato.sweep import Interrupted
-from legato.sweep import Progress as SweepProgress
+from legato.plan import shipped
+from legato.runs.sweep import Interrupted
+from legato.runs.sweep import Progress as SweepProgress
 
 if TYPE_CHECKING:
     from legato.call.session import CallProgress

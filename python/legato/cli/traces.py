@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import legato
-from legato import _core, plan, shipped, specs
+from legato import _core, plan
 from legato.cli import options, terminal
 from legato.errors import TraceError
+from legato.plan import shipped, specs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -107,7 +108,8 @@ def show(
     legato traces show my.csv --html my.html
     ```
     """
-    from legato import atomic, chart, pages
+    from legato import atomic
+    from legato.report import chart, pages
 
     if interval_s is not None and not interval_s > 0:
         raise TraceError(f"--interval-s {interval_s}: has to be above 0")

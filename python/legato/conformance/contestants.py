@@ -13,11 +13,12 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from legato import _core, shipped
+from legato import _core
 from legato import plan as plans
 from legato.conformance.case import Case
 from legato.errors import Error
-from legato.sweep import sweep
+from legato.plan import shipped
+from legato.runs.sweep import sweep
 
 FIXED = "fixed"
 FIXED_BPS = 1_000_000

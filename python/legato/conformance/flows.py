@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from legato.errors import RunFolderError
-from legato.sweep import parts, query, summary_rows
+from legato.results.query import parts, query, summary_rows
 
 Array = NDArray[np.float64]
 BIN_S = 0.1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from legato import pages
 from legato.conformance import criteria
 from legato.conformance.case import Case
 from legato.conformance.contestants import FIXED_BPS
@@ -16,7 +15,7 @@ from legato.conformance.notes import notes_on
 from legato.conformance.plots import flow_class, plot
 from legato.conformance.shapes import SHAPES
 from legato.conformance.suite import Suite
-from legato.report import repeat
+from legato.report import pages, repeat
 
 
 def write(suite: Suite, path: Path) -> Path:

@@ -7,9 +7,9 @@ import itertools
 import numpy as np
 from markupsafe import Markup
 
-from legato import chart
 from legato.conformance.case import Case
 from legato.conformance.flows import BIN_S, Array, Session, rolling
+from legato.report import chart
 
 _WIDTH, _RATE_HEIGHT, _QUEUE_HEIGHT = 400, 120, 44
 _MAX_POINTS = 200

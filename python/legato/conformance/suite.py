@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from legato import atomic, shipped
+from legato import atomic
 from legato import plan as plans
 from legato.conformance.case import Case
 from legato.conformance.cases import CASES
@@ -18,7 +18,9 @@ from legato.conformance.judge import Verdict, worst
 from legato.conformance.shapes import SHAPES, Figures, read_all
 from legato.conformance.source import Source, of_case
 from legato.errors import Error
-from legato.sweep import Progress, check_empty, sweep, version
+from legato.plan import shipped
+from legato.results.query import version
+from legato.runs.sweep import Progress, check_empty, sweep
 
 FORMAT = 1
 

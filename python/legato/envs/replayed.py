@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from legato import _core, shipped
+from legato import _core
 from legato.errors import TraceError
+from legato.plan import shipped
 
 SPLITS = ("train", "evaluation", "test")
 FAMILIES = ("fcc", "nyc-lte")

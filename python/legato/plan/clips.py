@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from legato import _core, shipped, specs
+from legato import _core
 from legato.errors import DataWarning, ProfileError, did_you_mean
+from legato.plan import shipped, specs
 
 PROFILE_SUFFIX = ".safetensors"
 

@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from legato import _core, clips, overrides, scenario_traces, shipped, specs
+from legato import _core
 from legato.errors import ControllerError, DataWarning, Error, ScenarioError, TraceError, did_you_mean
+from legato.plan import clips, overrides, scenario_traces, shipped, specs
 
 LOGS = ("summary", "series", "packets")
 """What a run writes in addition to its summary: nothing; time series and frames; every packet as well."""
@@ -72,7 +73,7 @@ class Plan:
         return [max(len(values), 1) for values in (self.controllers, self.traces, self.clips, self.seeds)]
 
     def to_json(self) -> str:
-        """The JSON that the native module reads; what a run folder keeps is in :mod:`legato.plan_record`."""
+        """The JSON that the native module reads; what a run folder keeps is in :mod:`legato.plan.record`."""
         return json.dumps({**self.document(), **self.native()}, indent=2, ensure_ascii=False)
 
     def native(self) -> dict[str, Any]:

@@ -18,11 +18,11 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from legato import clips, shipped
 from legato.errors import DataWarning, Error, RunFolderError
-from legato.plan import PLANNED, POLICY_KEY, Plan
-from legato.specs import from_here
-from legato.user_files import changed, sha256
+from legato.plan import clips, shipped
+from legato.plan.plan import PLANNED, POLICY_KEY, Plan
+from legato.plan.specs import from_here
+from legato.plan.user_files import changed, sha256
 
 REPEAT = "repeat.json"
 

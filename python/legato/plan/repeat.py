@@ -12,11 +12,12 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from legato import atomic, shipped
+from legato import atomic
 from legato.errors import Error
-from legato.plan import POLICY_KEY, trace_addresses
-from legato.plan_record import REPEAT, Record
-from legato.spec_text import written
+from legato.plan import shipped
+from legato.plan.plan import POLICY_KEY, trace_addresses
+from legato.plan.record import REPEAT, Record
+from legato.plan.spec_text import written
 
 _MANY = 4
 """Traces from which on the folder or glob is printed that names them all, where there is one."""

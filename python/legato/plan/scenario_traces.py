@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from legato import shipped
 from legato.errors import TraceError, did_you_mean
+from legato.plan import shipped
 
 
 def places(text: str, path: str | Path, *, without_forward: bool = False) -> dict[str, str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from legato.errors import Error, ProfileError, ScenarioError, did_you_mean
 
-_PACKAGE = Path(__file__).resolve().parent
+_PACKAGE = Path(__file__).resolve().parent.parent
 _PACKED = _PACKAGE / "packed"
 _ROOT = _PACKED if _PACKED.is_dir() else _PACKAGE.parent.parent
 _FOLDERS = ("scenarios", "data", "profiles", "policies")

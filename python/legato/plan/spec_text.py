@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from legato import overrides
+from legato.plan import overrides
 
 _QUOTED = re.compile(r'\s*("(?:[^"\\]|\\.)*")\s*(?:@(.*))?', re.DOTALL)
 _VALUE_BEGINS = re.compile(r'=\s*["\[{]')

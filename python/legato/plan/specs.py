@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from legato import spec_text
 from legato.errors import DataWarning, Error
+from legato.plan import spec_text
 
 Item = tuple[str, dict[str, Any]]
 """A name and its options."""

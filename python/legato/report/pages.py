@@ -39,7 +39,7 @@ class Section:
     rows: Sequence[Sequence[str | Cell]] = ()
     """Cells by row; the first names the row."""
     legend: Sequence[tuple[str, str]] = ()
-    """Line classes of :mod:`legato.chart`, and the text that explains each."""
+    """Line classes of :mod:`legato.report.chart`, and the text that explains each."""
     charts: Sequence[tuple[str, str]] = ()
     """Captions and pictures."""
 
@@ -71,7 +71,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(
-        loader=PackageLoader("legato", "templates"),
+        loader=PackageLoader("legato.report", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -11,8 +11,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from legato.plan.user_files import changed
 from legato.results.run_folder import RunFolder, open_run
-from legato.user_files import changed
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from legato import pages
-from legato.report import figures, palette, repeat, timelines
+from legato.report import figures, pages, palette, repeat, timelines
 from legato.report.live_links import live_links
 from legato.report.reading import NAMED, reading
 from legato.report.sharing import sharing

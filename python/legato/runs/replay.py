@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from legato import sweep
 from legato.errors import Error, RunFolderError
 from legato.plan import Plan
-from legato.plan_record import read_plan
+from legato.plan.record import read_plan
+from legato.results.query import summary_rows
 from legato.results.run_folder import open_run
+from legato.runs import sweep
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def replay(folder: str | Path, call: int, out: str | Path) -> Replay:
         )
     together = int(manifest.get("calls_per_session", 1))
     plan = one_session(read_plan(folder), call, together, folder)
-    recorded = next((row for row in sweep.summary_rows(folder) if row["call"] == call), None)
+    recorded = next((row for row in summary_rows(folder) if row["call"] == call), None)
     if recorded is None:
         raise RunFolderError(f"{folder}: call {call} is in the plan, but its part was never finished")
     run = sweep.sweep(plan, out, threads=1)

@@ -28,10 +28,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from legato import _core, atomic, shipped
+from legato import _core, atomic
 from legato.envs import CallVectorEnv, rewards
 from legato.envs.intervals import COLUMNS, Intervals
 from legato.errors import TrainingError
+from legato.plan import shipped
 from legato.policy import policy_folder
 from legato.train import checkpoint
 from legato.train.actor_critic import NO_STATE

@@ -66,7 +66,7 @@ def sizes_of_ours(camera: Path, profile: Path, plan: NDArray[np.int64]) -> tuple
     that of the call minus the headers."""
     import legato
     from legato.call import Pictures as Sent
-    from legato.sweep import query
+    from legato.results.query import query
 
     # Half a frame before the first picture that it is for.
     steps = [[max(0.0, (first - 0.5) / FPS), int(plan[first]) + HEADERS_BPS] for first in changed_at(plan)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from legato import chart
+from legato.report import chart
 from legato_studies.codecs.step import BIN_FRAMES, BINS, CALLED, CHANGES, FPS, Array, Response, error, excess_ms, pairs
 
 TOLERANCE_RATIO = 0.1

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from legato import overrides, specs
 from legato import plan as plans
 from legato.conformance import CASES
 from legato.conformance.contestants import playable
 from legato.conformance.suite import Suite, conformance
 from legato.errors import Error, did_you_mean
-from legato.sweep import Progress, check_empty
+from legato.plan import overrides, specs
+from legato.runs.sweep import Progress, check_empty
 from legato_studies.leaderboard import calls, company, edges, papers
 from legato_studies.leaderboard.calls import Calls, Link
 from legato_studies.leaderboard.company import Company

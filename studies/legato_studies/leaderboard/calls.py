@@ -17,8 +17,9 @@ from legato import plan as plans
 from legato.results import stats
 from legato.results.comparison import bounded
 from legato.results.figures import METRICS
+from legato.results.query import query
 from legato.results.stats import Array, Estimate
-from legato.sweep import Progress, query, sweep
+from legato.runs.sweep import Progress, sweep
 from legato_studies.leaderboard.measures import FLOOR, MEASURES, Measure
 
 COLUMNS = tuple(measure.column for measure in (*MEASURES, FLOOR))

@@ -15,7 +15,7 @@ from legato.conformance.contestants import KNOW_THE_LINK
 from legato.conformance.flows import Session, jain, read
 from legato.results.comparison import bounded
 from legato.results.stats import Estimate, grouped_mean
-from legato.sweep import Progress, sweep
+from legato.runs.sweep import Progress, sweep
 
 FROM_S, TO_S = 60.0, 120.0
 

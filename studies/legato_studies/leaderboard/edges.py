@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legato import plan as plans
+from legato.results.query import query
 from legato.results.stats import Estimate, grouped_mean
-from legato.sweep import Progress, query, sweep
+from legato.runs.sweep import Progress, sweep
 from legato_studies.leaderboard.measures import GOODPUT, P95, PICTURE, STALLED, Measure
 
 CLEAN = "clean"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from legato import shipped
 from legato.errors import Error, did_you_mean
+from legato.plan import shipped
 from legato_studies.leaderboard.calls import Link
 from legato_studies.papers.nvc_cc.sweeps import FAMILIES as RECORDED
 

@@ -6,8 +6,9 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from legato import atomic, pages
-from legato.pages import Cell, Section
+from legato import atomic
+from legato.report import pages
+from legato.report.pages import Cell, Section
 from legato_studies.leaderboard import tables
 from legato_studies.leaderboard.board import BASE, CEILING, Board
 from legato_studies.leaderboard.measures import P95, PICTURE, STALLED

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from legato import shipped
+from legato.plan import shipped
 from legato.results import stats
 from legato.results.comparison import bounded
 from legato.results.stats import Array, Estimate
-from legato.sweep import Progress
+from legato.runs.sweep import Progress
 from legato_studies.leaderboard import calls
 from legato_studies.leaderboard.calls import Call, Calls, Link
 from legato_studies.leaderboard.measures import GOODPUT, P95, STALLED, Measure

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from legato.chart import ticks
+from legato.report.chart import ticks
 
 WIDTH, LEFT, RIGHT, TOP, FOOT = 720, 60, 18, 30, 42
 LETTER = 6.2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from legato import controllers as registry
-from legato.pages import Cell, Section, counted
+from legato.report.pages import Cell, Section, counted
 from legato.results.stats import NO_FIGURE, Estimate
 from legato_studies.leaderboard import papers
 from legato_studies.leaderboard.board import BASE, CEILING, Board

@@ -18,9 +18,12 @@ from typing import NamedTuple
 import duckdb
 import numpy as np
 
-from legato import _core, chart, plan, shipped
+from legato import _core
+from legato.plan import make, shipped
+from legato.report import chart
+from legato.results.query import parts
 from legato.results.stats import Estimate, grouped_mean
-from legato.sweep import parts, sweep
+from legato.runs.sweep import sweep
 from legato_studies.leaderboard import untuned_links
 from legato_studies.pages.gcc_profiles import WINDOW_S, windows_of
 
@@ -115,7 +118,7 @@ def links(files: int) -> list[tuple[str, Path, str]]:
 
 def play(chosen: Sequence[tuple[str, Path, str]]) -> list[Call]:
     """`legato` on each link with each clip."""
-    made = plan.make(
+    made = make(
         "cellular",
         options={"duration_s": float(WINDOW_S)},
         controller_specs=["legato"],

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from legato import plan, shipped
 from legato.conformance.contestants import playable
-from legato.sweep import sweep
+from legato.plan import make, shipped
+from legato.runs.sweep import sweep
 from legato_studies.papers.nvc_cc.sweeps import FAMILIES, recorded_links
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "ceiling.md"
@@ -99,7 +99,7 @@ def play(links: list[Path], scale: float, names: list[str], duration_s: float) -
     """Every controller on every link."""
     import duckdb
 
-    made = plan.make(
+    made = make(
         "steady",
         options={"duration_s": duration_s},
         controller_specs=names,

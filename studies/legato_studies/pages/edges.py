@@ -9,7 +9,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from legato import shipped
+from legato.plan import shipped
 from legato_studies.leaderboard import edges
 from legato_studies.leaderboard.edges import CLEAN, EDGES, SHOWN, Edges
 from legato_studies.leaderboard.measures import Measure

@@ -20,9 +20,11 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from legato import _core, access_networks, plan, shipped
+from legato import _core, access_networks
 from legato.access_networks import MEAN_BPS, TEST_CLIPS
-from legato.sweep import parts, sweep
+from legato.plan import make, shipped
+from legato.results.query import parts
+from legato.runs.sweep import sweep
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "gcc-profiles.md"
 WINDOW_S = 60
@@ -125,7 +127,7 @@ def play(
     links: Sequence[str], encoder: Mapping[str, object], clips: Sequence[str], duration_s: float = WINDOW_S
 ) -> Pairs:
     """Both profiles on all links with all clips."""
-    made = plan.make(
+    made = make(
         "cellular",
         options={**encoder, "duration_s": duration_s},
         controller_specs=[f"gcc@profile={profile},label={profile}" for profile in (BASELINE, TUNED)],

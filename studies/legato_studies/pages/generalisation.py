@@ -15,9 +15,9 @@ import tempfile
 import textwrap
 from pathlib import Path
 
-from legato import plan, shipped
+from legato.plan import make, shipped
 from legato.results.stats import Estimate
-from legato.sweep import sweep
+from legato.runs.sweep import sweep
 from legato_studies.papers.nvc_cc.sessions import Sessions
 from legato_studies.papers.nvc_cc.sweeps import FAMILIES as RECORDED
 from legato_studies.papers.nvc_cc.sweeps import recorded_links
@@ -104,7 +104,7 @@ def play(
     scenario: str, changes: dict[str, object], policies: tuple[str, ...], links: list[Path], scale: float
 ) -> dict[str, Sessions]:
     """Every policy and the rival, on all links and, where they are fewer, on the live ones."""
-    made = plan.make(
+    made = make(
         scenario,
         options=changes,
         controller_specs=[RIVAL, *(f"{name}@label={name}" for name in policies)],

@@ -15,8 +15,9 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-from legato import plan, shipped
-from legato.sweep import parts, sweep
+from legato.plan import make, shipped
+from legato.results.query import parts
+from legato.runs.sweep import sweep
 from legato_studies.pages.gcc_profiles import PER_FILE, WINDOW_S, spread, windows_of
 
 BASE = "gcc"
@@ -56,7 +57,7 @@ def tuned_on(most: int) -> list[str]:
 def play(links: list[str]) -> dict[str, np.ndarray]:
     """Figures by controller, a row per call, in the same order of calls."""
     specs = [BASE, *(f"legato@{changed}{',' * bool(changed)}label={name}" for name, changed in CHOICES.items())]
-    made = plan.make(
+    made = make(
         "cellular",
         options={"duration_s": float(WINDOW_S)},
         controller_specs=[spec if spec == BASE else spec.replace("label=", 'label="') + '"' for spec in specs],

@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from legato.pages import Section
+from legato.report.pages import Section
 from legato_studies.papers import real_calls
 from legato_studies.papers.reproduction import SETUPS, Grid, Paper, Row
 

@@ -21,11 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import legato
-from legato import _core, clips
+from legato import _core
 from legato import plan as plans
 from legato.call import Pictures
+from legato.plan import clips
 from legato.results import stats
-from legato.sweep import query, sweep
+from legato.results.query import query
+from legato.runs.sweep import sweep
 from legato_studies.leaderboard import FAMILIES, Link, by_turns
 from legato_studies.leaderboard.measures import GOODPUT, P95, PICTURE, STALLED, Measure
 from legato_studies.pages.timed_calls import TimedCall, in_time

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import legato
-from legato import shipped
 from legato.call import Pictures
+from legato.plan import shipped
 from legato.results import stats
-from legato.sweep import query
+from legato.results.query import query
 from legato_studies.leaderboard import FAMILIES, Calls, Link, by_turns
 from legato_studies.leaderboard.calls import play
 from legato_studies.leaderboard.measures import GOODPUT, P95, P98, PICTURE, STALLED, Measure

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from legato import shipped
+from legato.plan import shipped
 from legato_studies.leaderboard import FAMILIES, Calls, Link, untuned_links
 from legato_studies.leaderboard.calls import play
 from legato_studies.leaderboard.measures import MEASURES, P95, PICTURE, STALLED

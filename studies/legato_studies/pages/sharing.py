@@ -13,7 +13,7 @@ from pathlib import Path
 from legato import plan as plans
 from legato.conformance.flows import read
 from legato.results.stats import grouped_mean
-from legato.sweep import sweep
+from legato.runs.sweep import sweep
 from legato_studies.leaderboard.company import FROM_S, SHARINGS, TO_S, Sharing
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "sharing.md"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from legato.sweep import summary_rows
+from legato.results.query import summary_rows
 
 
 @dataclass(frozen=True)

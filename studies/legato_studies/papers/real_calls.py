@@ -21,9 +21,10 @@ from legato import access_networks, real_calls
 from legato.call import Pictures, vmaf
 from legato.call.session import CallProgress
 from legato.errors import CallError, Error
-from legato.plan_record import read_plan
+from legato.plan.record import read_plan
+from legato.results.query import query, version
 from legato.results.stats import Estimate, grouped_mean
-from legato.sweep import check_empty, query, version
+from legato.runs.sweep import check_empty
 from legato_studies.papers.reproduction import Paper, Reproduction, Row, pairs
 from legato_studies.papers.verdict import Lead, judged
 

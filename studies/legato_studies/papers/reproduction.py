@@ -11,12 +11,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from legato import atomic, pages
-from legato.pages import Cell, Section
+from legato import atomic
 from legato.plan import Plan
-from legato.report import repeat
+from legato.report import pages, repeat
+from legato.report.pages import Cell, Section
 from legato.results.stats import FEWEST, Estimate
-from legato.sweep import Progress, sweep
+from legato.runs.sweep import Progress, sweep
 from legato_studies.papers.verdict import Claim, Verdict, judged
 
 FORMAT = 1

@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from legato import specs
 from legato.cli import options, terminal
 from legato.errors import Error
+from legato.plan import specs
 
 HELP = """
 Put controllers on one page: a sorted table, two pictures, and every figure behind them.

@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: make test-train", exc_type=ImportError)
 
-from legato import shipped  # noqa: E402
+from legato.plan import shipped  # noqa: E402
 from legato.policy.layers import outputs  # noqa: E402
 from legato.train import recipe  # noqa: E402
 from legato.train.network import Network  # noqa: E402

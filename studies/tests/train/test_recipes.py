@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed: make test-train", exc_type=ImportError)
 
 
-from legato import shipped
+from legato.plan import shipped
 from legato.train import recipe
 from legato.train.recipes import clcc as clcc_recipe
 from legato.train.recipes import nvc_cc as nvc_cc_recipe

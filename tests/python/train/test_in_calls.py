@@ -12,10 +12,11 @@ import pytest
 
 pytest.importorskip("torch", reason="torch is not installed: make test-train", exc_type=ImportError)
 
-from legato import _core, plan, shipped
+from legato import _core, plan
 from legato.call import Pictures, make
 from legato.call.ends import Session
 from legato.errors import TrainingError
+from legato.plan import shipped
 from legato.policy import policy_folder
 from legato.train import in_calls
 from legato.train.online import OnlineSettings

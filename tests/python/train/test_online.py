@@ -13,9 +13,9 @@ pytest.importorskip("torch", reason="torch is not installed: make test-train", e
 
 import torch
 
-from legato import shipped
 from legato.envs import CallVectorEnv
 from legato.errors import TrainingError
+from legato.plan import shipped
 from legato.policy import policy_folder
 from legato.train import online
 from legato.train.ppo import Settings

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from legato import plan as plans
-from legato.plan import Plan
+from legato.plan import Plan, make
+from legato.results.query import query, summary_rows
 from legato.results.stats import grouped_mean
-from legato.sweep import query, summary_rows
 from legato_studies.papers.clcc.setups import ENCODER, GCC, HRCC, OWN, SETUPS, STRETCH_S, TABLE_II, Setup
 from legato_studies.papers.reproduction import Row
 from legato_studies.papers.verdict import Lead
@@ -65,7 +64,7 @@ def _plan(setup: Setup, one_way_ms: float, low_bps: int) -> Plan:
         **setup.options,
     }
     how: dict[str, Any] = {"controller_specs": setup.specs, "clip_specs": setup.clips[:1], "log": "series"}
-    return plans.make("steps", options=options, **how)
+    return make("steps", options=options, **how)
 
 
 def series(folder: Path) -> dict[str, dict[str, list[list[float | None]]]]:

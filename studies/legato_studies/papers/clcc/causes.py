@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from legato.sweep import parts, query
+from legato.results.query import parts, query
 from legato_studies.papers.clcc.figures import Call, Pairs
 from legato_studies.papers.clcc.scores import HIGH_PSNR_DB
 from legato_studies.papers.clcc.setups import GCC, OWN, SETUPS, Setup

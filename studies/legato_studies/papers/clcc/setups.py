@@ -16,8 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from legato import plan as plans
-from legato import shipped
-from legato.plan import Plan
+from legato.plan import Plan, shipped
 from legato_studies.papers.reproduction import AS_PRINTED, STRICTER
 
 OWN = "clcc"

@@ -16,9 +16,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from legato import chart, shipped
-from legato.pages import Section
-from legato.sweep import Progress, check_empty, parts, query, version
+from legato.plan import shipped
+from legato.report import chart
+from legato.report.pages import Section
+from legato.results.query import parts, query, version
+from legato.runs.sweep import Progress, check_empty
 from legato_studies.papers.clcc import behaviour, causes
 from legato_studies.papers.clcc import figures as clcc_figures
 from legato_studies.papers.clcc import vmaf as clcc_vmaf

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from legato import shipped
+from legato.plan import shipped
 from legato.profile.vmaf import read as read_table
 from legato.profile.vmaf import vmaf_of
-from legato.sweep import parts, query
+from legato.results.query import parts, query
 
 
 def read(folder: Path, clip: str) -> dict[int, float]:

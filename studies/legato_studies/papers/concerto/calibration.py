@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from legato import access_networks
-from legato import plan as plans
-from legato.pages import Section
-from legato.plan import Plan
-from legato.sweep import query
+from legato.plan import Plan, make
+from legato.report.pages import Section
+from legato.results.query import query
 from legato_studies.papers.concerto.setups import PRINTED, QUICK_S, WEBRTC
 
 # [concerto] Fig. 7: of video telephony.
@@ -59,7 +58,7 @@ def calibration_plans(folder: Path, quick: bool) -> Iterator[tuple[str, Plan]]:
         }
         yield (
             f"{one_way_ms:g}-{queue_ms:g}",
-            plans.make(
+            make(
                 PRINTED.scenario,
                 options={**path, "duration_s": duration_s},
                 controller_specs=[f"{PRINTED.gcc}@label={WEBRTC}"],

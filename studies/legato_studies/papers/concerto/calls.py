@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legato import access_networks
-from legato import plan as plans
-from legato.plan import Plan
+from legato.plan import Plan, make
+from legato.results.query import query
 from legato.results.stats import NO_FIGURE
-from legato.sweep import query
 from legato_studies.papers.concerto.estimates import direction, gap, mean, percent, ratio, scaled, turned
 from legato_studies.papers.concerto.setups import (
     AS_RECORDED_POLICY,
@@ -133,7 +132,7 @@ def call_plan(
 ) -> Plan:
     """Of some controllers on the test networks of a kind of access."""
     clips = access_networks.TEST_CLIPS
-    return plans.make(
+    return make(
         setup.scenario,
         options={**setup.encoder(prompt), "duration_s": setup.duration_s},
         controller_specs=controllers,

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from legato import _core, access_networks, shipped
-from legato import plan as plans
+from legato import _core, access_networks
+from legato.plan import make, shipped
 from legato.results.stats import Estimate, grouped_mean
-from legato.sweep import sweep
+from legato.runs.sweep import sweep
 from legato_studies.papers.concerto.setups import CONCERTO
 from legato_studies.papers.reproduction import Row
 from legato_studies.papers.verdict import Lead
@@ -88,7 +88,7 @@ def _decision_ms(policy: _core.Policy) -> list[float]:
 
 def _speed_ratios() -> list[float]:
     clips = access_networks.TEST_CLIPS
-    plan = plans.make("mobile", controller_specs=[CONCERTO], clip_specs=clips, seed_spec=20, log="summary")
+    plan = make("mobile", controller_specs=[CONCERTO], clip_specs=clips, seed_spec=20, log="summary")
     found = []
     for _ in range(REPEATS):
         with tempfile.TemporaryDirectory() as folder:

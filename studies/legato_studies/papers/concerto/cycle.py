@@ -22,10 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from legato import access_networks
-from legato import plan as plans
-from legato.plan import Plan
+from legato.plan import Plan, make
+from legato.results.query import query
 from legato.results.stats import Estimate
-from legato.sweep import query
 from legato_studies.papers.concerto.calibration import DELAY_MS, LOSS_RATIO
 from legato_studies.papers.concerto.estimates import difference, direction, mean, percent, ratio, scaled, turned
 from legato_studies.papers.concerto.setups import WEBRTC, Setup
@@ -101,7 +100,7 @@ def cycle_plans(setup: Setup, specs: Sequence[str]) -> Iterator[tuple[str, Plan]
     for scheme, options, clip in ((WEBRTC, video, clips), (ALONE, bulk, ())):
         yield (
             scheme,
-            plans.make(
+            make(
                 setup.scenario,
                 options=options,
                 controller_specs=[f"{setup.gcc}@label={scheme}"],

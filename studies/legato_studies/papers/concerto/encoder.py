@@ -15,12 +15,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from legato import access_networks, shipped
-from legato import plan as plans
+from legato import access_networks
 from legato.errors import Error
-from legato.plan import Plan
+from legato.plan import Plan, make, shipped
+from legato.results.query import query
 from legato.results.stats import FEWEST, Estimate, grouped_mean, of_groups
-from legato.sweep import query
 from legato_studies.papers.concerto.estimates import direction, percent, shifted
 from legato_studies.papers.concerto.setups import PRINTED, SMOOTH_ENCODER_MS
 from legato_studies.papers.reproduction import AS_PRINTED, STRICTER, Row
@@ -66,7 +65,7 @@ def encoder_plans(quick: bool) -> Iterator[tuple[str, Plan]]:
     for name, vbv_ms in VBV_MS.items():
         yield (
             name.replace(" ", "-"),
-            plans.make(
+            make(
                 "mobile",
                 options={**wide, "video.vbv_ms": vbv_ms},
                 controller_specs=[f"fixed@target_bitrate_bps={target},label=at {target}" for target in targets],
@@ -78,7 +77,7 @@ def encoder_plans(quick: bool) -> Iterator[tuple[str, Plan]]:
     steps = [[round(float(start), 3), FALL_BPS[index % 2]] for index, start in enumerate(starts)]
     yield (
         "lag",
-        plans.make(
+        make(
             PRINTED.scenario,
             options={"forward.capacity": {"steps": steps}, "duration_s": STEPS_S},
             controller_specs=["oracle@horizon_ms=100"],

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from legato import access_networks, chart
-from legato import plan as plans
-from legato.pages import Section
-from legato.plan import Plan
-from legato.sweep import query
+from legato import access_networks
+from legato.plan import Plan, make
+from legato.report import chart
+from legato.report.pages import Section
+from legato.results.query import query
 from legato_studies.papers.concerto.calls import schemes
 from legato_studies.papers.concerto.estimates import direction, mean, percent, ratio
 from legato_studies.papers.concerto.setups import CONCERTO, RL_V, SALSIFY, WEBRTC, Setup
@@ -70,7 +70,7 @@ def following_plans(setup: Setup, specs: Sequence[str]) -> Iterator[tuple[str, P
         controllers = [spec for spec in schemes(setup, prompt) if any(spec.endswith(f"label={s}") for s in DRAWN)]
         yield (
             f"following-{'prompt' if prompt else '1s'}",
-            plans.make(
+            make(
                 setup.scenario,
                 options={**setup.encoder(prompt), "duration_s": setup.duration_s},
                 controller_specs=controllers,

@@ -16,9 +16,10 @@ from typing import Any
 from markupsafe import Markup
 
 from legato import access_networks
-from legato.pages import Section, counted
 from legato.plan import Plan
-from legato.sweep import Progress, check_empty, version
+from legato.report.pages import Section, counted
+from legato.results.query import version
+from legato.runs.sweep import Progress, check_empty
 from legato_studies.papers.concerto import calibration, cost, cycle, deployment, design, encoder, following
 from legato_studies.papers.concerto import calls as concerto_calls
 from legato_studies.papers.concerto.calls import Call

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from legato.results.query import query
 from legato.results.stats import Estimate, of_separate_groups
-from legato.sweep import query
 from legato_studies.papers.nvc_cc import readings
 from legato_studies.papers.nvc_cc.sessions import Array, Sessions
 from legato_studies.papers.nvc_cc.sweeps import FAMILIES, FIG_12, GUARDED, PRINTED, PRINTED_GCC, ROUND_TRIP, RULES

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from legato import _core, shipped
+from legato import _core
+from legato.plan import shipped
 from legato.results.stats import Estimate, grouped_mean, of_groups
 from legato_studies.papers.nvc_cc.sweeps import CLIPS, HEIGHTS, PICTURES_PER_S, SAFEGUARD_AS_PRINTED, SCENARIO
 

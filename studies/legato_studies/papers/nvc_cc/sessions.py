@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from legato.pages import counted
+from legato.report.pages import counted
+from legato.results.query import parts
 from legato.results.stats import Estimate, mean_intervals, of_groups, paired_differences
-from legato.sweep import parts
 from legato_studies.papers.reproduction import Bounds, Figure, Grid
 
 FIGURES = (

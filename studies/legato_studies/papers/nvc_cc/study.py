@@ -15,9 +15,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from legato import chart, shipped
-from legato.pages import Section
-from legato.sweep import Progress, check_empty, version
+from legato.plan import shipped
+from legato.report import chart
+from legato.report.pages import Section
+from legato.results.query import version
+from legato.runs.sweep import Progress, check_empty
 from legato_studies.papers.nvc_cc import claims, hybrid, loss, readings
 from legato_studies.papers.nvc_cc.sessions import Array, Sessions
 from legato_studies.papers.nvc_cc.sweeps import (

@@ -18,8 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from legato import plan as plans
-from legato import shipped
+from legato.plan import Plan, make, shipped
 from legato_studies.papers.nvc_cc.trainings import H264
 
 SCENARIO = "nvc_cc"
@@ -95,7 +94,7 @@ class Sweep:
 
     setting: str
     name: str
-    plan: plans.Plan
+    plan: Plan
 
 
 def sweeps(size: Size, groups: Sequence[tuple[str, Sequence[str]]] | None = None) -> Iterator[Sweep]:
@@ -148,7 +147,7 @@ def _sweep(
     changes: dict[str, Any] = {"video.standin_height": height, **options}
     if size.duration_s is not None:
         changes["duration_s"] = size.duration_s
-    made = plans.make(
+    made = make(
         SCENARIO,
         options=changes,
         controller_specs=controllers,

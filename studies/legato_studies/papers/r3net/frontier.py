@@ -15,9 +15,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from legato import chart, shipped
-from legato.pages import Section
-from legato.plan import Plan
+from legato.plan import Plan, shipped
+from legato.report import chart
+from legato.report.pages import Section
 from legato.results.stats import grouped_mean
 from legato_studies.papers.r3net.setups import (
     GCC,

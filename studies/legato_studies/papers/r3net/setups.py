@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from legato import plan as plans
-from legato import shipped
 from legato.envs import replayed
-from legato.plan import Plan
+from legato.plan import Plan, make, shipped
 from legato_studies.papers.reproduction import AS_PRINTED, STRICTER
 
 OURS = "r3net"
@@ -88,7 +86,7 @@ def networks(beside: replayed.Beside, paths: int, windows: int) -> Sequence[repl
 
 def plan_over(network: replayed.Network, controllers: Sequence[str], seeds: int) -> Plan:
     """Calls over every window of a path."""
-    return plans.make(
+    return make(
         "r3net",
         options={**network.options, "duration_s": DURATION_S},
         controller_specs=controllers,

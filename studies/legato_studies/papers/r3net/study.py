@@ -14,11 +14,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from legato import chart
 from legato import plan as plans
-from legato.pages import Section, counted
+from legato.report import chart
+from legato.report.pages import Section, counted
+from legato.results.query import query, summary_rows, version
 from legato.results.stats import Estimate, grouped_mean
-from legato.sweep import Progress, check_empty, query, summary_rows, version
+from legato.runs.sweep import Progress, check_empty
 from legato_studies.papers.r3net import cost, frontier
 from legato_studies.papers.r3net.setups import GCC, OURS, OWN_UKF, SHIPPED, UKF, UNGUIDED, setups
 from legato_studies.papers.reproduction import AS_PRINTED, STRICTER, Paper, Reproduction, Row, pairs, play

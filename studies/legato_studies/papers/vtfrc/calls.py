@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from legato.results.query import query
 from legato.results.stats import Estimate, grouped_mean
-from legato.sweep import query
 
 CONTROLLERS = ("vtfrc", "jm-tfrc")
 TCP_START_S = 5.0

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from legato import plan as plans
-from legato.plan import Plan
+from legato.plan import Plan, make
 
 FPS = 20
 FRAMES = {"Container": 300, "Foreman": 400, "Grandma": 870, "Mother-Daughter": 961, "Salesman": 449}
@@ -67,7 +66,7 @@ class Cell:
             tcp = {f"tcp.{n}.config.congestion_control": self.tcp for n in range(3)}
             duration_s = FRAMES[group[0]] / FPS if length_s is None else length_s
             name = f"{self.name}/{group[0]}" if length_s is None else self.name
-            made[name] = plans.make(
+            made[name] = make(
                 "vtfrc",
                 options={"duration_s": duration_s, **ENCODER, **tcp, **({} if self.capped else WAITING)},
                 controller_specs=self.controllers,

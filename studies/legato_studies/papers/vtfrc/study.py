@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from legato import chart
 from legato import plan as plans
 from legato.errors import Error
-from legato.pages import Section, counted
-from legato.sweep import Progress, check_empty, query, summary_rows, version
+from legato.report import chart
+from legato.report.pages import Section, counted
+from legato.results.query import query, summary_rows, version
+from legato.runs.sweep import Progress, check_empty
 from legato_studies.papers.reproduction import AS_PRINTED, STRICTER, Paper, Reproduction, means, minus, play
 from legato_studies.papers.vtfrc import cells as vtfrc_cells
 from legato_studies.papers.vtfrc.calls import CONTROLLERS, TCP_START_S, Call, clips_of, read_calls
