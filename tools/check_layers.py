@@ -41,7 +41,8 @@ PARTS: dict[str, set[str]] = {
     "policy": {"_core", "atomic"},  # trained policies as files, without torch
     "train": {"access_networks", "atomic", "envs", "policy"},
     "access_networks": {"_core", "plan"},  # which recorded links are for training and which for tests
-    "envs": {"_core", "plan"},
+    "replayed": {"_core", "plan"},  # networks drawn from recorded links
+    "envs": {"_core", "plan", "replayed"},
     "results": {"results.stats"},  # reads run folders: the store, the figures, the comparison
     "results.stats": set(),  # arithmetic on what the store read
     "plan": {"_core", "atomic", "results"},  # what is typed becomes a plan

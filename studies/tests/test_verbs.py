@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -56,3 +58,20 @@ def test_several_runs_are_not_put_into_a_file_or_among_other_files(legato: Legat
     assert "error: file: is a file, a run needs a folder" in in_file.stderr and in_file.returncode == 2
     assert "error: folder: exists and is not empty" in among.stderr and among.returncode == 2
     assert [path.name for path in (tmp_path / "folder").iterdir()] == ["mine"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("paper", ["vtfrc", "clcc", "r3net", "concerto", "nvc-cc"])
+def test_every_paper_is_reproduced_with_what_a_checkout_builds(tmp_path: Path, paper: str) -> None:
+    command = [sys.executable, Path(__file__).with_name("as_built.py"), "reproduce", paper, "--quick"]
+    done = subprocess.run([*command, "--out", "out"], cwd=tmp_path, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "reproduction.html").stat().st_size > 10_000
+
+
+def test_what_only_development_needs_is_hidden_there() -> None:
+    from as_built import hidden_modules
+
+    hidden = hidden_modules()
+    assert {"pytest", "hypothesis"} < hidden
+    assert not hidden & {"numpy", "duckdb", "safetensors", "legato", "legato_studies"}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from legato.envs import ReplayedVectorEnv, replayed
+from legato import replayed
+from legato.envs import ReplayedVectorEnv
 from legato.errors import TraceError
 from legato.plan import shipped
 

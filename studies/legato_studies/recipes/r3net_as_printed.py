@@ -34,7 +34,8 @@ def recipe(loss_weight: float = R3NET_LOSS_WEIGHT, over_weight: float = _OVER_WE
 
 def _calls(split: str, duration_s: tuple[float, float], loss_weight: float, **choice: Any) -> Callable[[int], Any]:
     def make(envs: int) -> Any:
-        from legato.envs import ReplayedVectorEnv, replayed
+        from legato import replayed
+        from legato.envs import ReplayedVectorEnv
 
         # Calls of 15 s have room for the whole flow.
         whole = replayed.available(replayed.AS_PRINTED)

@@ -25,15 +25,18 @@ the verdicts: a figure that is not met is a result.
 
 Papers: `vtfrc` (Video TFRC, ICC 2008: Tables II and III, Figures 5 to 8); `concerto` (MobiCom 2019: Figures 7 to 24,
 Tables 3 and 4, whose variants it trains); `nvc-cc` (2024: Table 3, Figures 4 to 12; it trains for Figures 4 and 7, the
-rest is of the shipped policies' trainings); both need `pip install legato-rtc[train]`, unless `--quick` or
-`--no-trainings`;
+rest is of the shipped policies' trainings);
 `r3net` (2019: Table 1 and Figure 2 on 1,150 networks in two set-ups, what loss buys, costs);
 `clcc` (2022: Figures 3 to 7).
+
+All five play with what a checkout has after `make build`. Trainings need `pip install 'legato-rtc[train]'`, unless
+`--quick` or `--no-trainings`; `nvc-cc`'s rewards by each reading of eq. (3) need `legato-rtc[gym]`, and are left out
+without.
 
 Examples:
 
 ```sh
-legato reproduce vtfrc --out runs/vtfrc
+legato reproduce vtfrc --quick --out runs/vtfrc
 legato reproduce vtfrc --clips qcif-foreman --seeds 2 --out runs/foreman
 legato reproduce concerto --quick --out runs/concerto
 legato reproduce nvc-cc --out runs/nvc-cc
@@ -57,13 +60,12 @@ class Paper(StrEnum):
     VTFRC = "vtfrc"
 
 
-_BUT_VTFRC = tuple(paper for paper in Paper if paper is not Paper.VTFRC)
 _OF = {
     "clips": (Paper.VTFRC,),
     "duration_s": (Paper.VTFRC,),
     "no_trainings": (Paper.CONCERTO, Paper.NVC_CC),
-    "quick": _BUT_VTFRC,
-    "real": _BUT_VTFRC,
+    "quick": tuple(Paper),
+    "real": tuple(paper for paper in Paper if paper is not Paper.VTFRC),
     "seeds": tuple(paper for paper in Paper if paper is not Paper.NVC_CC),
 }
 """The papers that an option is for, where it is not for all."""
@@ -82,7 +84,7 @@ def reproduce(
     duration_s: Annotated[
         float | None, typer.Option(help="vtfrc, --real: length of a call, instead of the scenario's, or 30 s.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Not vtfrc: a small part of it, for a first look.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A small part of it, for a first look.")] = False,
     trainings: Annotated[
         bool,
         typer.Option(

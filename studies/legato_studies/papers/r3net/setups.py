@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from legato.envs import replayed
+from legato import replayed
 from legato.plan import Plan, make, shipped
 from legato_studies.papers.reproduction import AS_PRINTED, STRICTER
 

@@ -55,6 +55,7 @@ def reproduce(
     clips: Sequence[str] = (),
     seeds: int = SEEDS,
     duration_s: float | None = None,
+    quick: bool = False,
     threads: int = 0,
     resume: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
@@ -67,7 +68,10 @@ def reproduce(
             duration, the stricter set-up is run alone.
         seeds: how many.
         duration_s: length of a call, instead of the scenario's.
+        quick: one clip and one seed.
     """
+    if quick:
+        clips, seeds = clips or CLIPS[:1], 1
     out = Path(out)
     check_empty(out, resume=resume)
     if duration_s is not None and duration_s <= TCP_START_S + 1.0:
