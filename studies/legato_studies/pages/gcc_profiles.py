@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from legato import _core, access_networks
-from legato.access_networks import MEAN_BPS, TEST_CLIPS
+from legato.access_networks import MEAN_BPS, TEST_CLIPS, spread
 from legato.plan import make, shipped
 from legato.results.query import parts
 from legato.runs.sweep import sweep
@@ -115,12 +115,6 @@ def windows_of(path: Path) -> list[str]:
             continue
         specs.append(f"{path}@scale={scale:.4g},start_s={start_s},duration_s={end_s - start_s}")
     return specs
-
-
-def spread(specs: Sequence[str], most: int) -> list[str]:
-    """At most so many of them, evenly apart."""
-    step = max(1.0, len(specs) / most)
-    return [specs[int(index * step)] for index in range(min(most, len(specs)))]
 
 
 def play(

@@ -15,10 +15,11 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
+from legato.access_networks import spread
 from legato.plan import make, shipped
 from legato.results.query import parts
 from legato.runs.sweep import sweep
-from legato_studies.pages.gcc_profiles import PER_FILE, WINDOW_S, spread, windows_of
+from legato_studies.pages.gcc_profiles import PER_FILE, WINDOW_S, windows_of
 
 BASE = "gcc"
 CLIPS = ("asl-sister", "camera")
