@@ -29,9 +29,8 @@ rest is of the shipped policies' trainings);
 `r3net` (2019: Table 1 and Figure 2 on 1,150 networks in two set-ups, what loss buys, costs);
 `clcc` (2022: Figures 3 to 7).
 
-All five play with what a checkout has after `make build`. Trainings need `pip install 'legato-rtc[train]'`, unless
-`--quick` or `--no-trainings`; `nvc-cc`'s rewards by each reading of eq. (3) need `legato-rtc[gym]`, and are left out
-without.
+All five play with what `make build` installs. Trainings need `pip install 'legato-rtc[train]'`, unless `--quick` or
+`--no-trainings`; `nvc-cc` has its rewards by each reading of eq. (3) where `legato-rtc[gym]` is installed.
 
 Examples:
 
