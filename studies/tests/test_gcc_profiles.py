@@ -12,7 +12,7 @@ def test_low_delay_waits_and_stalls_less_at_the_same_picture() -> None:
 
     families = sorted({trace.family for trace in shipped.traces()})
     links = [spec for family in families for spec in profiles.live_windows(family, 4)]
-    pairs = profiles.play(links, profiles.ENCODERS["OpenH264"], ["foreman", "asl-please"])
+    pairs = profiles.called(links, profiles.ENCODERS["OpenH264"], ["foreman", "asl-please"])
     assert 0.4 < pairs.ratio("viewed_delay_p95_ms") < 0.7
     assert pairs.ratio_of_means("stall_ratio") < 0.75
     assert pairs.difference("viewed_ssim_db_mean") > -0.1

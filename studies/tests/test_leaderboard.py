@@ -14,8 +14,9 @@ from legato.errors import Error
 from legato_studies.leaderboard import Board, Size, leaderboard, pictures, tables, write_page
 from legato_studies.leaderboard.calls import COLUMNS, Call, Calls
 from legato_studies.leaderboard.measures import GOODPUT, ON_TIME, P95, PICTURE, STALLED
-from legato_studies.leaderboard.page import markdown, sections
+from legato_studies.leaderboard.page import marked, sections
 from legato_studies.leaderboard.papers import ratio
+from legato_studies.page import markdown
 
 GOLDEN = Path(__file__).parent / "golden" / "leaderboard.md"
 
@@ -80,10 +81,10 @@ def test_a_ratio_is_of_the_same_calls():
 def test_a_page_without_a_live_link_has_every_other_figure(tmp_path: Path):
     dead = Calls([dataclasses.replace(one, live=False) for one in three(150.0).calls])
     board = Board(tmp_path, Size(), ("x", "gcc", "clairvoyant"), ("clip",), ("x264",), dead, papers={"vidaptive": dead})
-    text = markdown(sections(board))
+    text = markdown(marked(sections(board)))
     assert "All 6 links, with outages" in text
     # Headroom is of live links: empty; the p95 over all links is not.
-    assert "| `x` | variant |  |  |  |  | 150 |" in text
+    assert "| `x` | variant | | | | | 150 |" in text
     assert write_page(board, tmp_path / "leaderboard.html").exists()
 
 
@@ -110,12 +111,13 @@ def test_a_small_leaderboard_is_what_it_was(tmp_path: Path):
     size = Size(links=2, duration_s=15.0, seeds=1, paper_duration_s=15.0)
     how = {"families": ["Ethernet", "cellular"], "encoders": ["openh264"], "cases": ["5.1a-50"], "size": size}
     board = leaderboard(["gcc,scream-v2"], out=tmp_path / "board", **how)
-    text = markdown(sections(board))
+    text = markdown(marked(sections(board))) + "\n"
     assert text == GOLDEN.read_text(encoding="utf-8"), (
-        "If this is meant, read it and keep it: python tests/python/test_leaderboard.py, a commit of its own."
+        "If this is meant, read it and keep it: python studies/tests/test_leaderboard.py, a commit of its own."
     )
     # Stopped and continued it is the same.
-    assert markdown(sections(leaderboard(["gcc,scream-v2"], out=tmp_path / "board", resume=True, **how))) == text
+    again = leaderboard(["gcc,scream-v2"], out=tmp_path / "board", resume=True, **how)
+    assert markdown(marked(sections(again))) + "\n" == text
 
 
 def test_the_verb_writes_both_pages_and_prints_the_table(legato: Legato, tmp_path: Path):
@@ -139,7 +141,7 @@ def _keep() -> None:
     how = {"families": ["Ethernet", "cellular"], "encoders": ["openh264"], "cases": ["5.1a-50"], "size": size}
     with tempfile.TemporaryDirectory() as place:
         found = leaderboard(["gcc,scream-v2"], out=Path(place) / "board", **how)
-        GOLDEN.write_text(markdown(sections(found)), encoding="utf-8")
+        GOLDEN.write_text(markdown(marked(sections(found))) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ From these come the standard error, the degrees of freedom (of as many networks 
 - Hall's [hall1992], which removes the skewness by a cubic transformation, and is too short where tails are heavy on
   both sides, since the skewness of a few such values is mostly chance. It reaches at most twice as far as Student's.
 
-Which one fits cannot be seen from five networks. `legato_studies.pages.interval_coverage` tries these and seven others
+Which one fits cannot be seen from five networks. `legato_studies.pages.intervals` tries these and seven others
 on differences of known truth; docs/intervals.md has its table. Below `FEWEST` networks there is no interval: its length
 would rest on the assumed shape alone.
 

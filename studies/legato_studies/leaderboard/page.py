@@ -13,6 +13,7 @@ from legato_studies.leaderboard import tables
 from legato_studies.leaderboard.board import BASE, CEILING, Board
 from legato_studies.leaderboard.measures import P95, PICTURE, STALLED
 from legato_studies.leaderboard.pictures import Bar, Point, bars, scatter
+from legato_studies.page import markdown
 
 TITLE = "Leaderboard"
 OWN = "legato"
@@ -65,29 +66,29 @@ def write_page(board: Board, path: str | Path) -> Path:
 def write_markdown(board: Board, path: str | Path, command: str) -> Path:
     """The same tables as Markdown; ``command`` is the one that writes it."""
     first, *rest = introduction(board)
-    text = "\n\n".join([f"# {TITLE}", _wrapped(f"Written by `{command}`. {first}"), *map(_wrapped, rest)]) + "\n"
-    return atomic.write_text(path, text + markdown(sections(board)))
+    head = "\n\n".join([f"# {TITLE}", _wrapped(f"Written by `{command}`. {first}"), *map(_wrapped, rest)])
+    return atomic.write_text(path, f"{head}\n\n{markdown(marked(sections(board)))}\n")
 
 
-def markdown(found: Sequence[Section]) -> str:
-    """Sections as Markdown, without their pictures."""
-    text = ""
-    for section in found:
-        if not section.rows:
-            continue
-        text += f"\n## {section.title}\n\n" + (f"{_wrapped(section.note)}\n\n" if section.note else "")
-        columns = [str(column) for column in section.columns]
-        text += f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}\n"
-        for row in section.rows:
-            text += f"| `{row[0]}` | {' | '.join(map(_marked, row[1:]))} |\n"
-    return text
+def marked(found: Sequence[Section]) -> list[Section]:
+    """Sections for Markdown, without their pictures: the first cell is a name, what is met is bold, and not slanted."""
+    return [
+        Section(
+            section.title,
+            _wrapped(section.note),
+            [str(column) for column in section.columns],
+            [[f"`{row[0]}`", *map(_cell, row[1:])] for row in section.rows],
+        )
+        for section in found
+        if section.rows
+    ]
 
 
 def _wrapped(text: str) -> str:
     return textwrap.fill(text, 119, break_long_words=False, break_on_hyphens=False)
 
 
-def _marked(cell: str | Cell) -> str:
+def _cell(cell: str | Cell) -> str:
     if isinstance(cell, str):
         return cell
     mark = {"met": "**", "not-met": "*"}.get(cell.kind, "")

@@ -1,15 +1,66 @@
-"""``python -m legato_studies.pages NAME [OPTION ...]``: writes one page of docs; without a name lists them."""
+"""Plays, renders and checks the pages of docs that studies write.
+
+python -m legato_studies.pages                      their names
+python -m legato_studies.pages NAME [OPTION ...]    play, keep what was found in studies/results, write the page
+python -m legato_studies.pages NAME --render        write the page of what is kept
+python -m legato_studies.pages --check              status 1 if a page is not what its data give
+"""
 
 from __future__ import annotations
 
-import runpy
+import argparse
+import importlib
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-NAMES = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if not path.stem.startswith("__"))
+from legato_studies.page import Page, Tables, stale
+
+NAMES = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if not path.stem.startswith("_"))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command line."""
+    if arguments and arguments[0] in NAMES:
+        return one(arguments[0], arguments[1:])
+    parser = argparse.ArgumentParser(
+        prog="python -m legato_studies.pages", usage="%(prog)s [NAME [OPTION ...] | --check]"
+    )
+    parser.add_argument("--check", action="store_true", help="status 1 if a page is not what its data give")
+    parser.add_argument("name", nargs="?", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
+    if not parser.parse_args(arguments).check:
+        print("\n".join(NAMES))
+        return 0
+    wrong = [path for name in NAMES for path in stale(page_of(name))]
+    for path in wrong:
+        print(f"{path}: is not what its data in studies/results give: --render writes it", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+def one(name: str, arguments: Sequence[str]) -> int:
+    """Play or render one page."""
+    page = page_of(name)
+    parser = argparse.ArgumentParser(
+        prog=f"python -m legato_studies.pages {name}",
+        description=sys.modules[f"legato_studies.pages.{name}"].__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    for option, how in page.options.items():
+        kind = {} if "action" in how or how.get("default") is None else {"type": type(how["default"])}
+        parser.add_argument(option, **{**kind, **how})
+    parser.add_argument("--render", action="store_true", help="write the page of what is kept, without playing")
+    options = parser.parse_args(arguments)
+    if options.render:
+        page.write()
+    else:
+        page.run(options)
+    return 0
+
+
+def page_of(name: str) -> Page | Tables:
+    """The page that a module declares."""
+    return importlib.import_module(f"legato_studies.pages.{name}").PAGE
+
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1] not in NAMES:
-        sys.exit(f"usage: python -m legato_studies.pages NAME\n{chr(10).join(NAMES)}")
-    sys.argv[:] = [f"python -m legato_studies.pages {sys.argv[1]}", *sys.argv[2:]]
-    runpy.run_module(f"legato_studies.pages.{sys.argv[0].split()[-1]}", run_name="__main__")
+    sys.exit(main(sys.argv[1:]))

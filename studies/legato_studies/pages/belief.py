@@ -1,6 +1,6 @@
 """Writes docs/belief.md: how often the link's true rate is below the quantiles that `legato` believes in.
 
-    python -m legato_studies.pages belief [--files N] [--page FILE]
+    python -m legato_studies.pages belief [--files N]
 
 `legato` plays live windows of files that neither it nor its belief was tuned on. Every 100 ms its quantiles are set
 beside the link's mean rate over the next 100 ms, and over the next 500 ms.
@@ -8,7 +8,6 @@ beside the link's mean rate over the next 100 ms, and over the next 500 ms.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -21,16 +20,15 @@ import numpy as np
 from legato import _core
 from legato.plan import make, shipped
 from legato.report import chart
+from legato.report.pages import Section
 from legato.results.query import parts
 from legato.results.stats import Estimate, grouped_mean
 from legato.runs.sweep import sweep
 from legato_studies.leaderboard import untuned_links
+from legato_studies.page import Found, Options, Page
 from legato_studies.pages.gcc_profiles import WINDOW_S, windows_of
 
-ROOT = Path(__file__).resolve().parents[3]
-PAGE = ROOT / "docs" / "belief.md"
-PICTURE = Path("images") / "belief.svg"
-"""Beside the page."""
+PICTURE = "belief.svg"
 CLIPS = ("foreman", "asl-sister")
 WINDOWS_PER_FILE = 2
 BIN_S = 0.1
@@ -42,45 +40,6 @@ HORIZONS = (1, 5)
 ASKED_POINTS = 5.0
 CROSS = "ibox"
 GAUGES = (*(f"belief_p{part}_bps" for part in PARTS), "legato_capacity_bps")
-
-HEAD = """# What legato believes of the link, and how honestly
-
-Written by `python -m legato_studies.pages belief`.
-[`legato`](legato.md) holds a probability for each rate that the link may have
-(`crates/control/src/estimate/belief`), and records its quantiles when a picture is captured:
-`belief_p10_bps`, `belief_p50_bps` and `belief_p90_bps`, drawn in reports among a controller's gauges.
-
-**What is predicted** is the mean rate at which the link passes bytes over the 100 ms that begin with a capture: the
-moments in which that frame and the next two cross it. Where others send as well, it is the rate at which a burst of
-ours is passed, which is more than what they leave.
-
-**Evidence** comes with each feedback. Packets right behind others of ours measure. A packet that waited for none of
-ours only shows that the link passes as much: a lower bound. Feedback that is overdue, and losses of a burst that found
-a queue in front of it, are upper bounds. Between feedbacks the link may move. Four models of that, from still to wild,
-are kept side by side, so that the belief about a wire is sharp and that about a radio link wide. Where the call was
-application limited (all was through before the next frame came), no quantile is below what got through.
-
-Rates are 96 cells from 30 kbit/s to 60 Mbit/s, each 8 % wide. How the models move, how precise measurements are, and
-how bounds count was fitted to the likelihood of the true rate on every second file of each family but `ibox`, those
-that `legato` was tuned on. Below are the other files: live windows of a minute, at most two of a file, two clips. The
-first 2 s of each call are left out.
-
-## Coverage
-
-How often the link's true rate, over the next 100 ms, was at most the quantile, in percent, with 95 % intervals over
-files. *Capacity* is the same for the one number that `legato` steers by: it aims below the middle on purpose.
-
-{verdict}
-
-![Reliability: what each quantile says, and how often the link passes less](images/belief.svg)
-"""
-LATER = """The same quantiles against the mean over the next 500 ms, which they do not predict:
-"""
-TAIL = """Where the link is clumpy (`mahimahi`, `nyc-lte`) the lower quantile is a little too high: the rate falls to
-nothing for 100 ms more often than a frame shows in advance. A link of a constant rate, as those of `ibox`, lies within
-one cell of 8 %, on the same side of a quantile all the time, so that few links say little. `ibox` has cross traffic;
-the belief is of the link, and what is left of it is less.
-"""
 
 
 class Call(NamedTuple):
@@ -96,17 +55,6 @@ class Call(NamedTuple):
     """A column for each of `GAUGES`."""
 
 
-def main() -> None:
-    """Play, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--files", type=int, default=10, help="at most as many of each family")
-    parser.add_argument("--page", type=Path, default=PAGE, help="the page [default: docs/belief.md]")
-    options = parser.parse_args()
-    calls = play(links(options.files))
-    options.page.write_text(page(calls), encoding="utf-8")
-    (options.page.parent / PICTURE).write_text(reliability(calls), encoding="utf-8")
-
-
 def links(files: int) -> list[tuple[str, Path, str]]:
     """Family, file and trace spec of live windows of the files that nothing was tuned on."""
     found = []
@@ -116,7 +64,7 @@ def links(files: int) -> list[tuple[str, Path, str]]:
     return found
 
 
-def play(chosen: Sequence[tuple[str, Path, str]]) -> list[Call]:
+def called(chosen: Sequence[tuple[str, Path, str]]) -> list[Call]:
     """`legato` on each link with each clip."""
     made = make(
         "cellular",
@@ -206,19 +154,18 @@ def said(estimate: Estimate) -> str:
     return f"{estimate.mean:.1f}{ends}"
 
 
-def table(calls: Sequence[Call], bins: int) -> list[str]:
-    """Lines of a table of coverage, a row for each family and one for the mean over families."""
-    lines = ["| links | files | 10 % | 50 % | 90 % | p90 / p10 | capacity |", "|---|---|---|---|---|---|---|"]
+def covers(calls: Sequence[Call], bins: int) -> Section:
+    """A table of coverage, a row for each family and one for the mean over families."""
+    rows = []
     for name, own in families(calls).items():
         kinds = [(f"`{name}`", False)] if name != CROSS else [(f"`{name}`", False), (f"`{name}`, what is left", True)]
         for title, left in kinds:
-            cells = " | ".join(said(each) for each in coverage(own, bins, left=left)[:3])
-            capacity = said(coverage(own, bins, left=left)[3])
-            lines.append(f"| {title} | {len({c.file for c in own})} | {cells} | {width(own):.2f} | {capacity} |")
+            *quantiles, capacity = map(said, coverage(own, bins, left=left))
+            rows.append([title, str(len({c.file for c in own})), *quantiles, f"{width(own):.2f}", capacity])
     means = family_means(calls, bins)
-    cells = " | ".join(f"**{value:.1f}**" for value in means[:3])
-    lines.append(f"| mean of families | | {cells} | | {means[3]:.1f} |")
-    return lines
+    rows.append(["mean of families", "", *(f"**{value:.1f}**" for value in means[:3]), "", f"{means[3]:.1f}"])
+    columns = ["links", "files", "10 %", "50 %", "90 %", "p90 / p10", "capacity"]
+    return Section("", columns=columns, rows=rows)
 
 
 def family_means(calls: Sequence[Call], bins: int) -> list[float]:
@@ -259,8 +206,9 @@ def by_family(calls: Sequence[Call]) -> list[list[float]]:
     return [[float(e.mean or 0.0) for e in coverage(own, 1)[:3]] for own in families(calls).values()]
 
 
-def page(calls: Sequence[Call]) -> str:
-    """The whole page."""
+def play(options: Options) -> Found:
+    """`legato` on live windows of every family."""
+    calls = called(links(options.files))
     means, off = family_means(calls, 1), verdicts(calls)
     worst = max(abs(mean - part) for mean, part in zip(means, PARTS, strict=False))
     met = "met" if worst <= ASKED_POINTS else "not met"
@@ -269,9 +217,9 @@ def page(calls: Sequence[Call]) -> str:
         f"Asked: within {ASKED_POINTS:g} points. In the mean of families: **{met}**, at most {worst:.1f} points off."
         f" Families that are further off, each by itself: {beyond}."
     )
-    head = HEAD.format(verdict=textwrap.fill(verdict, 120, break_on_hyphens=False, break_long_words=False))
-    return "\n".join([head, *table(calls, 1), "", LATER, *table(calls, 5), "", TAIL])
+    said = textwrap.fill(verdict, 120, break_on_hyphens=False, break_long_words=False)
+    soon, later = (covers(calls, bins) for bins in HORIZONS)
+    return Found({"verdict": said, "soon": soon, "later": later}, {PICTURE: reliability(calls)})
 
 
-if __name__ == "__main__":
-    main()
+PAGE = Page("belief", play, {"--files": {"default": 10, "help": "at most as many of each family"}})

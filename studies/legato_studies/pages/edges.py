@@ -5,46 +5,25 @@ python -m legato_studies.pages edges [--seeds N]
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from pathlib import Path
 
 from legato.plan import shipped
+from legato.report.pages import Section
 from legato_studies.leaderboard import edges
-from legato_studies.leaderboard.edges import CLEAN, EDGES, SHOWN, Edges
+from legato_studies.leaderboard.edges import CLEAN, EDGES, SHOWN, Ask, Edges
 from legato_studies.leaderboard.measures import Measure
+from legato_studies.page import Found, Options, Page, table
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "edges.md"
 CONTROLLERS = ("gcc", "legato")
-HEAD = """# Edge cases
-
-Written by `python -m legato_studies.pages edges`.
-Each row is a case of `scenarios/edges`: one thing that breaks controllers, on a
-link of 2.5 Mbit/s with a round trip of 50 ms, a minute per call, means over {seeds} seeds with 95 % intervals. `clean`
-has nothing in its way.
-
-What is asked of `legato`: four fifths of its rate on the clean link (of 2 Mbit/s behind policer and token bucket), a
-p95 delay of at most 200 ms, at most 1 % of the time stalled; where the link falls to 80 kbit/s, half of the rate,
-1,000 ms and 5 %; where packets are lost, 0.85 of the clean rate and at most half of `gcc`'s stalls. A test holds it to
-that (`tests/python/test_edges.py`), and where it is not reached, to what is. Delays are as viewed, of every captured
-frame. All controllers: [the leaderboard](leaderboard.md#edge-cases).
-
-"""
 
 
-def main() -> None:
-    """Play, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=10, help="of each call")
-    parser.add_argument("--page", type=Path, default=PAGE, help="the page [default: docs/edges.md]")
-    options = parser.parse_args()
+def play(options: Options) -> Found:
+    """Every case, and what is asked of `legato` there."""
     with tempfile.TemporaryDirectory() as place:
         found = edges.play(Path(place), CONTROLLERS, seeds=options.seeds)
-    text = HEAD.format(seeds=options.seeds) + verdicts(found) + "\n"
-    text += "".join(
-        f"## {measure.title[0].upper()}{measure.title[1:]}\n\n{table(found, measure)}\n" for measure in SHOWN
-    )
-    options.page.write_text(text.rstrip() + "\n", encoding="utf-8")
+    shown = [figures(found, measure) for measure in SHOWN]
+    return Found({"seeds": options.seeds, "verdicts": verdicts(found), "figures": shown})
 
 
 def titles() -> dict[str, str]:
@@ -56,29 +35,34 @@ def titles() -> dict[str, str]:
     return found
 
 
-def verdicts(found: Edges) -> str:
+def verdicts(found: Edges) -> Section:
     """Case by case: what is asked, and what is reached."""
-    lines = ["| case | what | asked and reached |", "|---|---|---|"]
-    for edge in EDGES:
-        said = []
-        for ask in found.asks("legato", edge):
-            scale, digits = (1, 0) if ask.what == "p95 delay" else (1, 2) if ask.what == "rate" else (100, 2)
-            unit = {"p95 delay": " ms", "rate": ""}.get(ask.what, " %")
-            text = f"{ask.what} {scale * ask.value:.{digits}f}{unit}"
-            text += f" ({'>=' if ask.at_least else '<='} {scale * ask.mark:.{digits}f}{ask.why})"
-            said.append(text if ask.met else f"**not met: {text}**")
-        lines.append(f"| `{edge.key}` | {titles()[edge.key]} | {'; '.join(said)} |")
-    return "\n".join(lines) + "\n"
+    what = titles()
+    columns = {
+        "case": lambda edge: f"`{edge.key}`",
+        "what": lambda edge: what[edge.key],
+        "asked and reached": lambda edge: "; ".join(map(said, found.asks("legato", edge))),
+    }
+    return table(columns, EDGES)
 
 
-def table(found: Edges, measure: Measure) -> str:
+def said(ask: Ask) -> str:
+    """What is asked and what was reached; bold if it was not."""
+    scale, digits = (1, 0) if ask.what == "p95 delay" else (1, 2) if ask.what == "rate" else (100, 2)
+    unit = {"p95 delay": " ms", "rate": ""}.get(ask.what, " %")
+    text = f"{ask.what} {scale * ask.value:.{digits}f}{unit}"
+    text += f" ({'>=' if ask.at_least else '<='} {scale * ask.mark:.{digits}f}{ask.why})"
+    return text if ask.met else f"**not met: {text}**"
+
+
+def figures(found: Edges, measure: Measure) -> Section:
     """One figure of all controllers."""
-    lines = [f"| case | {' | '.join(f'`{name}`' for name in CONTROLLERS)} |", "|---|" + "---|" * len(CONTROLLERS)]
-    for key in (CLEAN, *(edge.key for edge in EDGES)):
-        cells = [measure.interval(found.estimate(name, key, measure)) for name in CONTROLLERS]
-        lines.append(f"| `{key}` | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+    keys = (CLEAN, *(edge.key for edge in EDGES))
+    rows = [
+        [f"`{key}`", *(measure.interval(found.estimate(name, key, measure)) for name in CONTROLLERS)] for key in keys
+    ]
+    title = f"{measure.title[0].upper()}{measure.title[1:]}"
+    return Section(title, columns=["case", *(f"`{name}`" for name in CONTROLLERS)], rows=rows)
 
 
-if __name__ == "__main__":
-    main()
+PAGE = Page("edges", play, {"--seeds": {"default": 10, "help": "of each call"}})

@@ -9,9 +9,8 @@ are left out here, and so are the clips of training.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -23,10 +22,11 @@ from numpy.typing import NDArray
 from legato import _core, access_networks
 from legato.access_networks import MEAN_BPS, TEST_CLIPS, spread
 from legato.plan import make, shipped
+from legato.report.pages import Section
 from legato.results.query import parts
 from legato.runs.sweep import sweep
+from legato_studies.page import Found, Options, Page
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "gcc-profiles.md"
 WINDOW_S = 60
 LIVE_BPS = 50e3
 WINDOWS = 24
@@ -42,23 +42,6 @@ FIGURES = (
     "viewed_delay_p95_ms", "viewed_delay_p98_ms", "stall_ratio", "viewed_ssim_db_mean", "goodput_bps",
     "frame_drop_ratio",
 )  # fmt: skip
-HEAD = """# Two profiles of `gcc`
-
-Written by `python -m legato_studies.pages gcc_profiles`.
-`gcc@profile=low-delay` against `gcc` (`profile=m150`, libwebrtc's numbers)
-on {links} live links: windows of a minute of every shipped family of traces, slowed to a mean of at most 1.25 Mbit/s,
-in which no second carries less than 50 kbit/s; scenario `cellular` otherwise; clips
-{clips}. The profile was tuned on the training windows of 3G, 4G and Wi-Fi
-(`legato.access_networks`), with other clips and the OpenH264 model: none of those files is on this page, and of `fcc`,
-`nyu-mets`, `starlink-mobile` and `ucc-5g` none was ever tuned to.
-
-Calls are paired by link and clip. Delays are those of every captured frame until something as new is on screen
-(`viewed_delay_p95_ms`), means over calls in ms, and their ratio is the geometric mean over pairs; stalls are the share
-of the call in gaps of more than 200 ms between pictures, and their ratio is that of the means. A link that pauses for
-200 ms stalls every sender, so that the ratio of stalls cannot reach zero. SSIM is of what was on screen, for every
-captured frame (`viewed_ssim_db_mean`), and frames not shown are a share of those captured.
-"""
-
 Array = NDArray[np.float64]
 
 
@@ -117,7 +100,7 @@ def windows_of(path: Path) -> list[str]:
     return specs
 
 
-def play(
+def called(
     links: Sequence[str], encoder: Mapping[str, object], clips: Sequence[str], duration_s: float = WINDOW_S
 ) -> Pairs:
     """Both profiles on all links with all clips."""
@@ -146,51 +129,50 @@ def play(
     return Pairs(baseline, tuned)
 
 
-def row(name: str, pairs: Pairs) -> str:
-    """A line of the table."""
+def figures(named: Mapping[str, Pairs], title: str) -> Section:
+    """A row per family."""
 
-    def means(figure: str, scale: float, digits: int) -> str:
-        old, new = (scale * float(np.nanmean(table[figure])) for table in (pairs.baseline, pairs.tuned))
-        return f"{old:.{digits}f} → {new:.{digits}f}"
+    def means(figure: str, scale: float, digits: int) -> Callable[[str], str]:
+        def shown(name: str) -> str:
+            pairs = named[name]
+            old, new = (scale * float(np.nanmean(table[figure])) for table in (pairs.baseline, pairs.tuned))
+            return f"{old:.{digits}f} → {new:.{digits}f}"
 
-    stalls = pairs.ratio_of_means("stall_ratio")
-    cells = (
-        name,
-        str(len(pairs.baseline["stall_ratio"])),
-        means("viewed_delay_p95_ms", 1, 0),
-        f"{pairs.ratio('viewed_delay_p95_ms'):.2f}",
-        means("viewed_delay_p98_ms", 1, 0),
-        f"{pairs.ratio('viewed_delay_p98_ms'):.2f}",
-        means("stall_ratio", 100, 2),
-        "-" if np.isnan(stalls) else f"{stalls:.2f}",
-        means("viewed_ssim_db_mean", 1, 2),
-        f"{pairs.difference('viewed_ssim_db_mean'):+.2f}",
-        means("goodput_bps", 1e-3, 0),
-        means("frame_drop_ratio", 100, 1),
+        return shown
+
+    def stalls(name: str) -> str:
+        ratio = named[name].ratio_of_means("stall_ratio")
+        return "-" if np.isnan(ratio) else f"{ratio:.2f}"
+
+    columns = (
+        ("family", str),
+        ("calls", lambda name: str(len(named[name].baseline["stall_ratio"]))),
+        ("p95 (ms)", means("viewed_delay_p95_ms", 1, 0)),
+        ("ratio", lambda name: f"{named[name].ratio('viewed_delay_p95_ms'):.2f}"),
+        ("p98 (ms)", means("viewed_delay_p98_ms", 1, 0)),
+        ("ratio", lambda name: f"{named[name].ratio('viewed_delay_p98_ms'):.2f}"),
+        ("stalls (%)", means("stall_ratio", 100, 2)),
+        ("ratio", stalls),
+        ("viewed SSIM (dB)", means("viewed_ssim_db_mean", 1, 2)),
+        ("difference", lambda name: f"{named[name].difference('viewed_ssim_db_mean'):+.2f}"),
+        ("goodput (kbit/s)", means("goodput_bps", 1e-3, 0)),
+        ("not shown (%)", means("frame_drop_ratio", 100, 1)),
     )
-    return "| " + " | ".join(cells) + " |\n"
+    rows = [[cell(name) for _, cell in columns] for name in named]
+    return Section(title, columns=[column for column, _ in columns], rows=rows)
 
 
-TABLE = (
-    "| family | calls | p95 (ms) | ratio | p98 (ms) | ratio | stalls (%) | ratio | viewed SSIM (dB) | difference "
-    "| goodput (kbit/s) | not shown (%) |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n"
-)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--windows", type=int, default=WINDOWS, help="at most as many of each family")
-    most = parser.parse_args().windows
+def play(options: Options) -> Found:
+    """Both profiles with both encoders on every family."""
     families = sorted({trace.family for trace in shipped.traces()})
-    links = {family: live_windows(family, most) for family in families}
-    text = HEAD.format(links=sum(map(len, links.values())), clips=", ".join(f"`{clip}`" for clip in TEST_CLIPS))
+    links = {family: live_windows(family, options.windows) for family in families}
+    facts = {"links": sum(map(len, links.values())), "clips": ", ".join(f"`{clip}`" for clip in TEST_CLIPS)}
+    sections = []
     for name, encoder in ENCODERS.items():
-        found = {family: play(links[family], encoder, TEST_CLIPS) for family in families if links[family]}
-        rows = [row(f"`{family}`", pairs) for family, pairs in found.items()]
-        text += f"\n## {name}\n\n{TABLE}" + "".join([*rows, row("**all**", Pairs.of(found.values()))])
+        found = {f"`{family}`": called(links[family], encoder, TEST_CLIPS) for family in families if links[family]}
+        sections.append(figures({**found, "**all**": Pairs.of(found.values())}, name))
         print(f"{name}: done", flush=True)
-    PAGE.write_text(text, encoding="utf-8")
+    return Found({**facts, "sections": sections})
 
 
-if __name__ == "__main__":
-    main()
+PAGE = Page("gcc-profiles", play, {"--windows": {"default": WINDOWS, "help": "at most as many of each family"}})

@@ -10,19 +10,19 @@ generalisation.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 import textwrap
 from pathlib import Path
 
 from legato.plan import make, shipped
+from legato.report.pages import Section
 from legato.results.stats import Estimate
 from legato.runs.sweep import sweep
+from legato_studies.page import Found, Options, Page
 from legato_studies.papers.nvc_cc.sessions import Sessions
 from legato_studies.papers.nvc_cc.sweeps import FAMILIES as RECORDED
 from legato_studies.papers.nvc_cc.sweeps import recorded_links
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "generalisation.md"
 FAMILIES = {**RECORDED, "hairpin": ("hairpin", 0.25), "ibox": ("ibox", 1.0)}
 """The two more are whole paths: delay and loss over time, and buffers, delays and cross traffic."""
 RIVAL = "gcc"
@@ -49,58 +49,32 @@ SCORES = {
     "viewed_qoe_d": ("QoE_d as viewed", 1.0, 2),
 }
 """Column: label, factor (negative where less is better), digits."""
-HEAD = """# How well policies generalise
-
-Written by `python -m legato_studies.pages generalisation`.
-Each cell is a figure of a shipped policy minus GCC's: the mean over at
-most {links} links per family, with a clip that is in no training, {duration_s:g} s per call, and 95 % intervals over
-links; fewer than five links have none. All figures are over every captured frame ([metrics.md](metrics.md)): the share
-that was on the screen within 150 ms, the 95th percentile of the frame delay as viewed, and the two scores of [concerto]
-eq. (8) over delay and SSIM as viewed (QoE_p weights the picture, QoE_d delay), which are not the published scores.
-The links of `hairpin` have their own delay and loss over time, those of `ibox` their own delay, buffer and cross
-traffic ([scenario.md](scenario.md#recorded-paths)); the others have the scenario's. *Live* links have no second below
-50 kbit/s; where a family has others, rows over its live links follow. **Bold**: worse than GCC by more than the
-interval. A controller is *for study* (`legato controllers list`) where any figure is bold with the codec that it is
-for: `nvc-cc`, `aurora` and `onrl` are for the loss-tolerant stand-in, the others for H.264. *Trained*: other files of
-the family were in the policy's training. Rates are scaled to what a call can use:
-{scales}.
-
-No training was tuned to this page, but two decisions were taken with its figures known: Concerto was not replaced by
-a newer training (see its card), and `clcc`, `hrcc` and `r3net` are trained on the wider networks of the generator
-`broad`. Those networks were designed before any policy trained on them was played here. `mmsys24-baseline` and
-`ten-tms` were trained elsewhere, on calls with audio, which these have not.
-"""
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--links", type=int, default=10, help="of each family")
-    parser.add_argument("--duration", type=float, default=60.0, help="of a call, in seconds")
-    options = parser.parse_args()
-    text = HEAD.format(
-        links=options.links,
-        duration_s=options.duration,
-        scales=textwrap.fill(", ".join(f"{name} {scale:g}" for name, (_, scale) in FAMILIES.items()), 119),
-    )
+def play(options: Options) -> Found:
+    """Every policy with every codec on every family."""
+    scales = ", ".join(f"{name} {scale:g}" for name, (_, scale) in FAMILIES.items())
+    facts = {"links": options.links, "duration_s": options.duration, "scales": textwrap.fill(scales, 119)}
+    sections = []
     for codec, (scenario, changes, policies) in CODECS.items():
-        text += f"\n## With {codec}\n\n| family | links | figure | " + " | ".join(policies) + " |\n"
-        text += "|---|---|---|" + "---|" * len(policies) + "\n"
+        rows = []
         for setting, (family, scale) in FAMILIES.items():
             links = recorded_links(family, options.links)
             if not links:
                 continue
-            found = play(scenario, {**changes, "duration_s": options.duration}, policies, links, scale)
+            trained = [setting in TRAINED_ON.get(name, ()) for name in policies]
+            found = called(scenario, {**changes, "duration_s": options.duration}, policies, links, scale)
             for which, sessions in found.items():
                 for score in SCORES:
-                    trained = [setting in TRAINED_ON.get(name, ()) for name in policies]
                     less = [sessions.difference(scenario, name, RIVAL, score) for name in policies]
                     cells = map(cell, [score] * len(policies), less, trained)
-                    text += f"| {setting} | {which} | {SCORES[score][0]} | " + " | ".join(cells) + " |\n"
+                    rows.append([setting, which, SCORES[score][0], *cells])
             print(f"{codec}, {setting}: done", flush=True)
-    PAGE.write_text(text, encoding="utf-8")
+        sections.append(Section(f"With {codec}", columns=["family", "links", "figure", *policies], rows=rows))
+    return Found({**facts, "sections": sections})
 
 
-def play(
+def called(
     scenario: str, changes: dict[str, object], policies: tuple[str, ...], links: list[Path], scale: float
 ) -> dict[str, Sessions]:
     """Every policy and the rival, on all links and, where they are fewer, on the live ones."""
@@ -135,5 +109,11 @@ def cell(score: str, less: Estimate, trained: bool) -> str:
     return text + (" *trained*" if trained else "")
 
 
-if __name__ == "__main__":
-    main()
+PAGE = Page(
+    "generalisation",
+    play,
+    {
+        "--links": {"default": 10, "help": "of each family"},
+        "--duration": {"default": 60.0, "help": "of a call, in seconds"},
+    },
+)

@@ -16,17 +16,17 @@ As shipped: 2 calls of 60 s per kind and link, 40 calls; 50 minutes on a quiet m
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import legato
 from legato.call import Pictures
-from legato_studies.pages.timed_calls import TimedCall, in_time
+from legato.report.pages import Section
+from legato_studies.page import Found, Options, Page
+from legato_studies.timed_calls import TimedCall, in_time
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "hybrid-calls.md"
 KINDS: Mapping[str, Mapping[str, str]] = {
     "hybrid": {"codec": "hybrid"},
     "h264": {"codec": "h264"},
@@ -110,7 +110,7 @@ def read(call: TimedCall) -> Call:
     )
 
 
-def make(link: Link, kind: str, seed: int, folder: Path, arguments: argparse.Namespace) -> Call:
+def make(link: Link, kind: str, seed: int, folder: Path, options: Options) -> Call:
     """The call, made if it was not, and again while the machine is late."""
 
     def on_made(call: TimedCall) -> None:
@@ -119,16 +119,16 @@ def make(link: Link, kind: str, seed: int, folder: Path, arguments: argparse.Nam
 
     call = in_time(
         folder,
-        arguments.tries,
+        options.tries,
         lambda: legato.real_calls(
             link.scenario,
             out=folder,
             options={
                 **link.options,
-                "duration_s": arguments.seconds,
-                "limits.max_bps": arguments.max_kbps * 1_000,
+                "duration_s": options.seconds,
+                "limits.max_bps": options.max_kbps * 1_000,
             },
-            controllers=[arguments.controller],
+            controllers=[options.controller],
             seeds=[seed],
             pictures=Pictures(width=SIZE[0], height=SIZE[1], **KINDS[kind]),
             peers="legato",
@@ -136,7 +136,7 @@ def make(link: Link, kind: str, seed: int, folder: Path, arguments: argparse.Nam
         on_made,
     )
     if call is None:
-        raise SystemExit(f"{folder}: no call was made with --tries {arguments.tries}")
+        raise SystemExit(f"{folder}: no call was made with --tries {options.tries}")
     return read(call)
 
 
@@ -153,95 +153,65 @@ COLUMNS: tuple[tuple[str, Callable[[Call], str]], ...] = (
 )
 
 
-Rows = dict[tuple[str, str], str]
-"""By link and kind of call."""
+Rows = dict[tuple[str, str], list[str]]
+"""By link and title of the kind of call: of each figure every call's, in the order of seeds."""
+
+ASKED = ("seconds", "repeats", "controller", "max_kbps")
 
 
-def rows(made: Mapping[tuple[str, str], Sequence[Call]]) -> Rows:
-    """A row per link and kind of call; of each figure every call's, in the order of seeds."""
-    lines = {}
-    for (link, kind), calls in made.items():
-        cells = (" / ".join(text(call) for call in calls) for _, text in COLUMNS)
-        lines[link, kind] = f"| {link} | {TITLES[kind]} | " + " | ".join(cells) + " |"
-    return lines
-
-
-def kept(text: str, arguments: argparse.Namespace) -> Rows:
-    """Rows of a page that the same command wrote before, for what is not called now."""
-    if command(arguments) not in text:
-        return {}
-    starts = {(link.name, kind): f"| {link.name} | {title} |" for link in LINKS for kind, title in TITLES.items()}
-    lines = text.splitlines()
-    return {key: line for key, start in starts.items() for line in lines if line.startswith(start)}
-
-
-def table(lines: Rows) -> list[str]:
-    """All rows, in the order of links and kinds."""
-    head = "| link | codec | " + " | ".join(title for title, _ in COLUMNS) + " |"
-    order = [(link.name, kind) for link in LINKS for kind in KINDS]
-    return [head, "|---|---|" + "---|" * len(COLUMNS), *(lines[key] for key in order if key in lines)]
-
-
-def command(arguments: argparse.Namespace) -> str:
-    """What writes the page."""
-    return (
-        f"python -m legato_studies.pages hybrid_calls --seconds {arguments.seconds:g} --repeats {arguments.repeats} "
-        f"--controller {arguments.controller} --max-kbps {arguments.max_kbps}"
-    )
-
-
-def page(lines: Rows, arguments: argparse.Namespace) -> str:
-    """The document."""
-    late = sum(line.count("(late)") for line in lines.values())
-    total = arguments.repeats * len(lines)
+def found(rows: Rows, options: Options) -> Found:
+    """What the page shows: all rows, in the order of links and kinds."""
+    late = sum(cell.count("(late)") for row in rows.values() for cell in row)
+    total = options.repeats * len(rows)
     said = f"**{late} of {total} calls are late**: they decide nothing." if late else "No call is late."
-    text = f"""\
-# Real calls in the hybrid codec
-
-Calls of {arguments.seconds:g} s between two ends of Legato with `{arguments.controller}` and at most
-{arguments.max_kbps} kbit/s; the generated scene at {SIZE[0]}x{SIZE[1]} and 30 pictures per second;
-{arguments.repeats} per link and codec, their figures side by side. All kinds of call have the same links. H.264 is
-OpenH264's. With *NACK* its lost packets are sent again on request; with *parity*, Reed-Solomon parity follows each
-frame: a fifth of its packets, or as many as the losses reported of late need (`--parity adaptive`). With *references*
-nothing is sent again: pictures are in four slices, what came of one is shown, and once a loss is reported the next is
-predicted from one that the receiver has (`--recovery references`). *Parity, %* is its share of the bytes sent, *coded*
-the share of captured pictures that the encoder was free for, *shown* the share of coded ones that came onto the screen.
-A call is *late* whose emulated link let packets go more than 2 ms after their time at the 99.9th percentile. Written by
-
-    {command(arguments)}
-
-{said}
-"""
-    return "\n".join([text, *table(lines), ""])
+    order = [(link.name, title) for link in LINKS for title in TITLES.values()]
+    shown = [[*key, *rows[key]] for key in order if key in rows]
+    columns = ["link", "codec", *(title for title, _ in COLUMNS)]
+    asked = {name: getattr(options, name) for name in ASKED}
+    return Found({**asked, "late": said, "calls": Section("", columns=columns, rows=shown)})
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=60.0, help="of each call")
-    parser.add_argument("--repeats", type=int, default=2, help="calls per link and codec; the seed is the number")
-    parser.add_argument("--tries", type=int, default=4, help="of each call, while the machine is late for it")
-    parser.add_argument("--controller", default="gcc", help="of all calls")
-    parser.add_argument("--max-kbps", type=int, default=1_000, help="of all controllers: what calls of this size need")
-    parser.add_argument(
-        "--links", type=int, nargs="+", choices=range(len(LINKS)), help="by number from 0; default: all"
-    )
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), help="of calls; default: all")
-    parser.add_argument("--out", type=Path, default=Path("runs/hybrid-calls"), help="where the calls' folders are")
-    parser.add_argument("--page", type=Path, default=PAGE, help="what is written")
-    arguments = parser.parse_args()
+def kept(options: Options) -> Rows:
+    """Rows that a run with the same options found before, for what is not called now."""
+    before = PAGE.kept()
+    if before is None or any(before[name] != getattr(options, name) for name in ASKED):
+        return {}
+    return {(row[0], row[1]): list(row[2:]) for row in before["calls"]["rows"]}
+
+
+def play(options: Options) -> Found:
+    """Call; one kind after the other over each link, so that what changes on the machine meets all."""
     made: dict[tuple[str, str], list[Call]] = {}
-    before = kept(arguments.page.read_text(encoding="utf-8"), arguments) if arguments.page.exists() else {}
-    links = [(place, link) for place, link in enumerate(LINKS) if arguments.links is None or place in arguments.links]
+    rows = kept(options)
+    links = [(place, link) for place, link in enumerate(LINKS) if options.links is None or place in options.links]
     for place, link in links:
-        for seed in range(1, arguments.repeats + 1):
-            # One kind after the other over each link, so that what changes on the machine meets all.
-            for kind in arguments.kinds:
-                name = f"{place}-{kind}-{arguments.controller}-{seed}-{arguments.seconds:g}s"
-                call = make(link, kind, seed, arguments.out / name, arguments)
-                made.setdefault((link.name, kind), []).append(call)
-                arguments.page.write_text(page(before | rows(made), arguments), encoding="utf-8")
-    print("\n".join(table(rows(made))))
+        for seed in range(1, options.repeats + 1):
+            for kind in options.kinds:
+                name = f"{place}-{kind}-{options.controller}-{seed}-{options.seconds:g}s"
+                calls = made.setdefault((link.name, TITLES[kind]), [])
+                calls.append(make(link, kind, seed, options.out / name, options))
+                rows[link.name, TITLES[kind]] = [" / ".join(map(text, calls)) for _, text in COLUMNS]
+                PAGE.keep(found(rows, options))
+    return found(rows, options)
 
 
-if __name__ == "__main__":
-    main()
+PAGE = Page(
+    "hybrid-calls",
+    play,
+    {
+        "--seconds": {"default": 60.0, "help": "of each call"},
+        "--repeats": {"default": 2, "help": "calls per link and codec; the seed is the number"},
+        "--tries": {"default": 4, "help": "of each call, while the machine is late for it"},
+        "--controller": {"default": "gcc", "help": "of all calls"},
+        "--max-kbps": {"default": 1_000, "help": "of all controllers: what calls of this size need"},
+        "--links": {"type": int, "nargs": "+", "choices": range(len(LINKS)), "help": "by number from 0; default: all"},
+        "--kinds": {
+            "nargs": "+",
+            "choices": KINDS,
+            "default": list(KINDS),
+            "type": str,
+            "help": "of calls; default: all",
+        },
+        "--out": {"default": Path("runs/hybrid-calls"), "type": Path, "help": "where the calls' folders are"},
+    },
+)

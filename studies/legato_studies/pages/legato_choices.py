@@ -1,4 +1,4 @@
-"""Prints what each choice in `legato` is worth: the controller with one parameter changed at a time, against `gcc`.
+"""Writes studies/notebooks/legato-choices.md: `legato` with one parameter changed at a time, against `gcc`.
 
     python -m legato_studies.pages legato_choices [--windows N]
 
@@ -8,7 +8,6 @@ are for docs/rivals.md. Delays and stalls are ratios, the former geometric means
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from pathlib import Path
 
@@ -17,8 +16,10 @@ import numpy as np
 
 from legato.access_networks import spread
 from legato.plan import make, shipped
+from legato.report.pages import Section
 from legato.results.query import parts
 from legato.runs.sweep import sweep
+from legato_studies.page import Found, Options, Page
 from legato_studies.pages.gcc_profiles import PER_FILE, WINDOW_S, windows_of
 
 BASE = "gcc"
@@ -55,7 +56,7 @@ def tuned_on(most: int) -> list[str]:
     return links
 
 
-def play(links: list[str]) -> dict[str, np.ndarray]:
+def called(links: list[str]) -> dict[str, np.ndarray]:
     """Figures by controller, a row per call, in the same order of calls."""
     specs = [BASE, *(f"legato@{changed}{',' * bool(changed)}label={name}" for name, changed in CHOICES.items())]
     made = make(
@@ -72,23 +73,26 @@ def play(links: list[str]) -> dict[str, np.ndarray]:
         return {name: np.array(duckdb.execute(sql, [files, name]).fetchall(), float) for name in (BASE, *CHOICES)}
 
 
-def row(name: str, own: np.ndarray, base: np.ndarray) -> str:
+def row(name: str, own: np.ndarray, base: np.ndarray) -> list[str]:
     """A line of the table."""
     delays = np.exp(np.nanmean(np.log(own[:, :2] / base[:, :2]), axis=0))
     stalls, goodput = (np.nanmean(own[:, at]) / np.nanmean(base[:, at]) for at in (2, 4))
     ssim = np.nanmean(own[:, 3] - base[:, 3])
-    return f"| {name} | {delays[0]:.2f} | {delays[1]:.2f} | {stalls:.2f} | {ssim:+.2f} | {goodput:.2f} |"
+    return [name, f"{delays[0]:.2f}", f"{delays[1]:.2f}", f"{stalls:.2f}", f"{ssim:+.2f}", f"{goodput:.2f}"]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--windows", type=int, default=10, help="at most as many of each family")
-    links = tuned_on(parser.parse_args().windows)
-    found = play(links)
-    print(f"{len(links)} windows\n\n| | p95 | p98 | stalls | SSIM, dB | goodput |\n|---|---|---|---|---|---|")
-    for name in CHOICES:
-        print(row(name, found[name], found[BASE]))
+def play(options: Options) -> Found:
+    """Every choice on the same windows."""
+    links = tuned_on(options.windows)
+    found = called(links)
+    rows = [row(name, found[name], found[BASE]) for name in CHOICES]
+    columns = ["", "p95", "p98", "stalls", "SSIM, dB", "goodput"]
+    return Found({"windows": len(links), "choices": Section("", columns=columns, rows=rows)})
 
 
-if __name__ == "__main__":
-    main()
+PAGE = Page(
+    "legato-choices",
+    play,
+    {"--windows": {"default": 10, "help": "at most as many of each family"}},
+    folder="studies/notebooks",
+)

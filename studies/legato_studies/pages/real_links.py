@@ -1,6 +1,6 @@
 """Real calls over recorded links, `legato` beside `gcc` and beside Chromium alone: writes docs/real-links.md.
 
-    python -m legato_studies.pages real_links [--links N] [--repeats N] [--seconds S] [--out FOLDER] [--page FILE]
+    python -m legato_studies.pages real_links [--links N] [--repeats N] [--seconds S] [--out FOLDER]
 
 Links are live ones (no second below 50 kbit/s) that `legato` was not tuned on, spread over the families of the
 leaderboard. Over each, Legato calls Chromium with `legato` and with `gcc`, and Chromium calls Chromium: the receiver is
@@ -14,9 +14,8 @@ As shipped: 15 links, 3 calls of 20 s of each kind, 135 calls; 75 minutes on a q
 
 from __future__ import annotations
 
-import argparse
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +24,15 @@ from legato import _core
 from legato import plan as plans
 from legato.call import Pictures
 from legato.plan import clips
+from legato.report.pages import Section
 from legato.results import stats
 from legato.results.query import query
 from legato.runs.sweep import sweep
 from legato_studies.leaderboard import FAMILIES, Link, by_turns
 from legato_studies.leaderboard.measures import GOODPUT, P95, PICTURE, STALLED, Measure
-from legato_studies.pages.timed_calls import TimedCall, in_time
+from legato_studies.page import Found, Options, Page, table
+from legato_studies.timed_calls import TimedCall, in_time
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "real-links.md"
 OURS, RIVAL, BROWSERS = "legato", "gcc", "Chromium to Chromium"
 KINDS = (OURS, RIVAL, BROWSERS)
 SIZE = (640, 360)
@@ -45,12 +45,12 @@ NEAR = {PICTURE: 0.1, P95: 5.0, STALLED: 0.001}
 """What decides; differences smaller than this, in the column's own unit, have no sign."""
 
 
-def limits(arguments: argparse.Namespace) -> dict[str, Any]:
+def limits(arguments: Options) -> dict[str, Any]:
     """What all calls change of the scenario."""
     return {"duration_s": arguments.seconds, "limits.max_bps": arguments.max_kbps * 1_000}
 
 
-def make(link: Link, kind: str, seed: int, folder: Path, arguments: argparse.Namespace) -> TimedCall:
+def make(link: Link, kind: str, seed: int, folder: Path, arguments: Options) -> TimedCall:
     """The call, made if it was not, and again while the machine is late."""
 
     def on_made(call: TimedCall) -> None:
@@ -107,7 +107,7 @@ def scene_profile(folder: Path) -> Path:
     return found
 
 
-def simulate(arguments: argparse.Namespace) -> tuple[dict[Link, Means], dict[Link, float]]:
+def simulate(arguments: Options) -> tuple[dict[Link, Means], dict[Link, float]]:
     """The live links of the leaderboard that `legato` was not tuned on, of each family in turn, with both controllers'
     simulated figures, means over the seeds of the real calls, and the share of the time for which a link's gaps stall
     whatever is sent."""
@@ -166,71 +166,72 @@ def signs_match(real: Means, foretold: Means, figure: Measure) -> bool:
     return called is not None and model is not None and sign(figure, called) == sign(figure, model)
 
 
-def per_link(foretold: Mapping[Link, Means], real: Mapping[Link, Means]) -> list[str]:
+def per_link(foretold: Mapping[Link, Means], real: Mapping[Link, Means]) -> Section:
     """A row per link: the figures called, and by how much `legato` differs, called (simulated)."""
-    titles = " | ".join(figure.title for figure in FIGURES)
-    differences = " | ".join(f"{figure.title}: minus gcc" for figure in NEAR)
-    lines = [f"| link | {titles} | {differences} |", "|---|" + "---|" * (len(FIGURES) + len(NEAR))]
-    for link, found in real.items():
-        cells = [f"{link.family}, {link.path.name.split('.')[0]}"]
-        for figure in FIGURES:
-            cells.append(" / ".join(text(figure, found.get(kind, {}).get(figure.column)) for kind in KINDS))
-        for figure in NEAR:
-            called, model = apart(figure, found, RIVAL), apart(figure, foretold[link], RIVAL)
-            other = "" if signs_match(found, foretold[link], figure) else " **other sign**"
-            cells.append(f"{text(figure, called)} ({text(figure, model)}){other}")
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
+
+    def all_kinds(figure: Measure) -> Callable[[Link], str]:
+        return lambda link: " / ".join(text(figure, real[link].get(kind, {}).get(figure.column)) for kind in KINDS)
+
+    def difference(figure: Measure) -> Callable[[Link], str]:
+        def shown(link: Link) -> str:
+            called, model = apart(figure, real[link], RIVAL), apart(figure, foretold[link], RIVAL)
+            other = "" if signs_match(real[link], foretold[link], figure) else " **other sign**"
+            return f"{text(figure, called)} ({text(figure, model)}){other}"
+
+        return shown
+
+    columns = {
+        "link": lambda link: f"{link.family}, {link.path.name.split('.')[0]}",
+        **{figure.title: all_kinds(figure) for figure in FIGURES},
+        **{f"{figure.title}: minus gcc": difference(figure) for figure in NEAR},
+    }
+    return table(columns, real)
 
 
-def in_sum(foretold: Mapping[Link, Means], real: Mapping[Link, Means]) -> list[str]:
+def in_sum(foretold: Mapping[Link, Means], real: Mapping[Link, Means]) -> Section:
     """`legato` minus each of the others, with intervals over links, called and simulated."""
-    lines = [
-        f"| minus | {' | '.join(figure.title for figure in FIGURES)} |",
-        "|---|" + "---|" * len(FIGURES),
-    ]
-    for name, rival, source in (
-        (f"`{RIVAL}`, called", RIVAL, real),
-        (f"`{RIVAL}`, simulated", RIVAL, foretold),
-        (f"{BROWSERS}, called", BROWSERS, real),
-    ):
-        cells = []
-        for figure in FIGURES:
+    rivals = {
+        f"`{RIVAL}`, called": (RIVAL, real),
+        f"`{RIVAL}`, simulated": (RIVAL, foretold),
+        f"{BROWSERS}, called": (BROWSERS, real),
+    }
+
+    def difference(figure: Measure) -> Callable[[str], str]:
+        def shown(name: str) -> str:
+            rival, source = rivals[name]
             pairs = {
                 link: (difference, found[rival][figure.column] or 0.0)
                 for link, found in source.items()
                 if (difference := apart(figure, found, rival)) is not None
             }
             if not pairs:
-                cells.append("-")
-                continue
+                return "-"
             estimate = stats.grouped_mean((link, difference) for link, (difference, _) in pairs.items())
             of = figure.text(sum(other for _, other in pairs.values()) / len(pairs))
-            cells.append(f"{figure.interval(estimate, sign=True)} of {of}, {len(pairs)} links")
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return lines
+            return f"{figure.interval(estimate, sign=True)} of {of}, {len(pairs)} links"
+
+        return shown
+
+    return table({"minus": str, **{f.title: difference(f) for f in FIGURES}}, rivals)
 
 
-def bound(foretold: Mapping[Link, Means], floors: Mapping[Link, float]) -> str:
+def bound(foretold: Mapping[Link, Means], floors: Mapping[Link, float]) -> dict[str, str]:
     """What no sender could avoid of the stalls, and what is left of them above it."""
     floor = sum(floors.values()) / len(floors)
     ours, rival = (
         sum(found[kind][STALLED.column] or 0.0 for found in foretold.values()) / len(foretold) for kind in (OURS, RIVAL)
     )
-    return f"""
-**The floor.** For {STALLED.text(floor)} % of the time these links pass too little for any sender to avoid a stall
-([metrics](metrics.md)). Simulated, `{OURS}` stalls for {STALLED.text(ours)} % and `{RIVAL}` for
-{STALLED.text(rival)} %: above the floor {STALLED.text(ours - floor)} and {STALLED.text(rival - floor)} %.
-"""
+    shares = {"floor": floor, "ours": ours, "rival": rival, "ours_above": ours - floor, "rival_above": rival - floor}
+    return {name: STALLED.text(share) for name, share in shares.items()}
 
 
-def page(
+def found(
     foretold: Mapping[Link, Means],
     floors: Mapping[Link, float],
     made: Mapping[Link, Mapping[str, Sequence[TimedCall]]],
-    arguments: argparse.Namespace,
-) -> str:
-    """The document."""
+    options: Options,
+) -> Found:
+    """What the page shows."""
     real = {link: means(calls) for link, calls in made.items()}
     both = {link: found for link, found in real.items() if OURS in found and RIVAL in found}
     late = sum(call.late for kinds in made.values() for calls in kinds.values() for call in calls)
@@ -241,72 +242,46 @@ def page(
     ]
     all_three = sum(all(signs_match(found, foretold[link], figure) for figure in NEAR) for link, found in both.items())
     near = ", ".join(f"{figure.text(NEAR[figure])} of {figure.title}" for figure in NEAR)
-    said = f"**{late} of {total} calls are late** and count nowhere." if late else "No call is late."
-    head = f"""\
-# Real calls over recorded links
-
-Calls of {arguments.seconds:g} s over {len(made)} recorded links, {arguments.repeats} of each kind over each: Legato
-calls Chromium with `{OURS}` and with `{RIVAL}`, and Chromium calls Chromium under its own rate control. The receiver
-is the same browser in all three. The links are live ones that `{OURS}` was not tuned on, of the families of the
-[leaderboard](leaderboard.md) at its scales; the generated scene at {SIZE[0]}x{SIZE[1]}, H.264, at most
-{arguments.max_kbps} kbit/s. The same calls are simulated with the same scene as OpenH264 codes it, to see
-whether the same one is ahead there. Written by
-
-    python -m legato_studies.pages real_links --links {arguments.links} --repeats {arguments.repeats} \\
-      --seconds {arguments.seconds:g}
-
-A call is late where the emulated link let packets go more than 2 ms after their time at the 99.9th percentile.
-{said}
-
-Where Chromium sends, the picture is not compared with what was captured: no SSIM.
-
-## In sum
-
-`{OURS}` minus the other, means over links with their 95 % intervals; *of* is the other's own figure.
-
-"""
-    foretells = f"""
-**The same one is ahead as simulated** in {all_three} of {len(both)} links on picture, p95 and stalls at once;
-one by one: {"; ".join(each)}.
-Differences below these count as level, and level in both is the same:
-{near}.
-
-## Link by link
-
-Figures are `{OURS}` / `{RIVAL}` / {BROWSERS}; differences are called (simulated).
-
-"""
-    return (
-        head
-        + "\n".join(in_sum(foretold, real))
-        + "\n"
-        + bound(foretold, floors)
-        + foretells
-        + "\n".join(per_link(foretold, real))
-        + "\n"
+    return Found(
+        {
+            "seconds": options.seconds,
+            "links": len(made),
+            "asked_links": options.links,
+            "repeats": options.repeats,
+            "max_kbps": options.max_kbps,
+            "late": f"**{late} of {total} calls are late** and count nowhere." if late else "No call is late.",
+            "in_sum": in_sum(foretold, real),
+            **bound(foretold, floors),
+            "all_three": all_three,
+            "both": len(both),
+            "each": "; ".join(each),
+            "near": near,
+            "per_link": per_link(foretold, real),
+        }
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--links", type=int, default=15)
-    parser.add_argument("--repeats", type=int, default=3, help="calls per link and kind; the seed is the number")
-    parser.add_argument("--seconds", type=float, default=20.0, help="of each call")
-    parser.add_argument("--tries", type=int, default=3, help="of each call, while the machine is late for it")
-    parser.add_argument("--max-kbps", type=int, default=2_000, help="of all controllers")
-    parser.add_argument("--out", type=Path, default=Path("runs/real-links"), help="where the calls' folders are")
-    parser.add_argument("--page", type=Path, default=PAGE, help="what is written")
-    arguments = parser.parse_args()
-    foretold, floors = simulate(arguments)
+def play(options: Options) -> Found:
+    """Simulate, then call; one kind after the other over each link, so that what changes on the machine meets all."""
+    foretold, floors = simulate(options)
     made: dict[Link, dict[str, list[TimedCall]]] = {link: {kind: [] for kind in KINDS} for link in foretold}
-    for seed in range(1, arguments.repeats + 1):
+    for seed in range(1, options.repeats + 1):
         for link in foretold:
-            # One kind after the other over each link, so that what changes on the machine meets all.
             for kind in KINDS:
-                name = f"{link.family}-{link.path.stem}-{kind.replace(' ', '-')}-{seed}-{arguments.seconds:g}s"
-                made[link][kind].append(make(link, kind, seed, arguments.out / name, arguments))
-    arguments.page.write_text(page(foretold, floors, made, arguments), encoding="utf-8")
+                name = f"{link.family}-{link.path.stem}-{kind.replace(' ', '-')}-{seed}-{options.seconds:g}s"
+                made[link][kind].append(make(link, kind, seed, options.out / name, options))
+    return found(foretold, floors, made, options)
 
 
-if __name__ == "__main__":
-    main()
+PAGE = Page(
+    "real-links",
+    play,
+    {
+        "--links": {"default": 15, "help": "at most as many"},
+        "--repeats": {"default": 3, "help": "calls per link and kind; the seed is the number"},
+        "--seconds": {"default": 20.0, "help": "of each call"},
+        "--tries": {"default": 3, "help": "of each call, while the machine is late for it"},
+        "--max-kbps": {"default": 2_000, "help": "of all controllers"},
+        "--out": {"default": Path("runs/real-links"), "type": Path, "help": "where the calls' folders are"},
+    },
+)

@@ -12,7 +12,6 @@ then stands as late. A call that counts is not made again, so a run that was sto
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,16 +20,17 @@ from pathlib import Path
 import legato
 from legato.call import Pictures
 from legato.plan import shipped
+from legato.report.pages import Section
 from legato.results import stats
 from legato.results.query import query
 from legato_studies.leaderboard import FAMILIES, Calls, Link, by_turns
 from legato_studies.leaderboard.calls import play
 from legato_studies.leaderboard.measures import GOODPUT, P95, P98, PICTURE, STALLED, Measure
-from legato_studies.leaderboard.page import markdown
+from legato_studies.leaderboard.page import marked
 from legato_studies.leaderboard.tables import differences, live, means
-from legato_studies.pages.timed_calls import TimedCall, in_time
+from legato_studies.page import Found, Options, Page
+from legato_studies.timed_calls import TimedCall, in_time
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "receiver.md"
 OURS, RIVAL, SENDER = "legato-receiver", "gcc-receiver", "gcc"
 SIMULATED = (SENDER, RIVAL, OURS, "legato")
 MEASURES = (P95, P98, STALLED, PICTURE, GOODPUT)
@@ -113,7 +113,7 @@ def coded(folder: Path) -> dict[str, float]:
     return query(folder, sql)[0]
 
 
-def make(link: Link, kind: Kind, seed: int, folder: Path, options: argparse.Namespace) -> Made | None:
+def make(link: Link, kind: Kind, seed: int, folder: Path, options: Options) -> Made | None:
     """The call, made if it was not, and again while the machine is late."""
 
     def on_made(call: TimedCall) -> None:
@@ -157,20 +157,19 @@ def simulated(count: int, duration_s: float) -> Calls:
         return live(play(Path(place) / "run", links, SIMULATED, clip_specs=clips, options=how))
 
 
-Found = dict[Link, dict[str, list[Made]]]
+CalledOver = dict[Link, dict[str, list[Made]]]
 """By link and the kind's title."""
 
 
-def of_kind(found: Found, kind: Kind, column: str) -> dict[Link, float]:
+def of_kind(found: CalledOver, kind: Kind, column: str) -> dict[Link, float]:
     """Means per link over the calls that the machine was in time for."""
     counted = {link: [m.figures[column] for m in kinds[kind.title] if not m.late] for link, kinds in found.items()}
     return {link: sum(values) / len(values) for link, values in counted.items() if values}
 
 
-def called(found: Found) -> Iterator[str]:
+def called(found: CalledOver) -> Section:
     """A row per kind: means over links, and how often REMB decides."""
-    yield "| Chromium sends to | " + " | ".join(m.title for m in CALLED) + " | REMB decides, % | links, calls, late |"
-    yield "|---|" + "---|" * (len(CALLED) + 2)
+    rows = []
     for kind in KINDS:
         per_link = {m: of_kind(found, kind, m.column) for m in CALLED}
         made = [call for kinds in found.values() for call in kinds[kind.title]]
@@ -180,19 +179,20 @@ def called(found: Found) -> Iterator[str]:
         shares = [call.capped for call in made if not call.late and call.capped is not None]
         decides = f"{100 * sum(shares) / len(shares):.0f}" if shares else "-"
         counts = f"{len(per_link[P95])}, {len(made)}, {sum(call.late for call in made)}"
-        yield f"| {kind.title} | " + " | ".join([*cells, decides, counts]) + " |"
+        rows.append([kind.title, *cells, decides, counts])
+    columns = ["Chromium sends to", *(m.title for m in CALLED), "REMB decides, %", "links, calls, late"]
+    return Section("", columns=columns, rows=rows)
 
 
-def minus(found: Found, base: Kind) -> Iterator[str]:
+def minus(found: CalledOver, base: Kind) -> Section:
     """Every kind minus one of Chromium's own, link by link, with intervals over links."""
-    yield f"| minus *{base.title}* | " + " | ".join(m.title for m in CALLED) + " | links |"
-    yield "|---|" + "---|" * (len(CALLED) + 1)
-    for kind in KINDS:
-        if kind != base and of_kind(found, kind, P95.column):
-            yield f"| {kind.title} | " + " | ".join(_apart(found, kind, base)) + " |"
+    rows = [
+        [kind.title, *_apart(found, kind, base)] for kind in KINDS if kind != base and of_kind(found, kind, P95.column)
+    ]
+    return Section("", columns=[f"minus *{base.title}*", *(m.title for m in CALLED), "links"], rows=rows)
 
 
-def _apart(found: Found, kind: Kind, base: Kind) -> Iterator[str]:
+def _apart(found: CalledOver, kind: Kind, base: Kind) -> Iterator[str]:
     count = 0
     for measure in CALLED:
         ours, theirs = of_kind(found, kind, measure.column), of_kind(found, base, measure.column)
@@ -202,95 +202,72 @@ def _apart(found: Found, kind: Kind, base: Kind) -> Iterator[str]:
     yield str(count)
 
 
-def per_link(found: Found) -> Iterator[str]:
+def per_link(found: CalledOver) -> Section:
     """Every kind on every link."""
     shown: tuple[Measure, ...] = (P95, STALLED, *CALLED[3:])
-    yield "| link | Chromium sends to | " + " | ".join(measure.title for measure in shown) + " |"
-    yield "|---|---|" + "---|" * len(shown)
+    rows = []
     for link in found:
         for kind in KINDS:
             values = [of_kind({link: found[link]}, kind, measure.column).get(link) for measure in shown]
             if None not in values:
                 cells = [m.text(v) for m, v in zip(shown, values, strict=True) if v is not None]
-                yield f"| {link.family}, {link.path.name.split('.')[0]} | {kind.title} | " + " | ".join(cells) + " |"
+                rows.append([f"{link.family}, {link.path.name.split('.')[0]}", kind.title, *cells])
+    return Section("", columns=["link", "Chromium sends to", *(m.title for m in shown)], rows=rows)
 
 
-def page(played: Calls, found: Found, options: argparse.Namespace) -> str:
-    """The document."""
-    counts = ", ".join(f"{family} {count}" for family, count in played.networks().items())
-    head = f"""\
-# legato at the receiver
-
-Written by `python -m legato_studies.pages receiver`.
-`legato-receiver` ([legato.md](legato.md#at-the-receiver)) beside `gcc-receiver`
-and beside Chromium's own rate control. Links are live ones (no second below 50 kbit/s) that `legato` was not tuned on.
-`legato-receiver` was tuned on the other files of these families; but that company is bounded by the measured capacity
-was prompted by a real call over one of the links called here (the cellular one in the subway), before its value was
-measured on the others.
-
-# Simulated
-
-The sender is `remote` with libwebrtc's rule by loss, for both receiver-side controllers; `gcc` and `legato` are at the
-sender. One clip (`{CLIP}`), {options.duration:g} s per call, seed 1, every call alone on its link.
-Intervals are of 95 % over links: {counts}.
-
-"""
+def shown(played: Calls, found: CalledOver, options: Options) -> Found:
+    """What the page shows."""
+    every = [call for kinds in found.values() for calls in kinds.values() for call in calls]
     sections = [
         means(f"All {len(played)} live links", played, SIMULATED, MEASURES),
         differences(played, SIMULATED),
         differences(played, (OURS,), RIVAL),
     ]
-    every = [call for kinds in found.values() for calls in kinds.values() for call in calls]
-    text = head + markdown(sections)
-    if not every:
-        return text
-    text += f"""
-# Called
-
-Chromium sends the generated scene at {SIZE[0]}x{SIZE[1]}, H.264, at most {MAX_BPS // 1000} kbit/s,
-{options.seconds:g} s per call, over {len(found)} links. *twcc*: transport-wide feedback is negotiated, Chromium's own
-rate control works by it, and REMB is a cap on it. *remb*: it is left out of the session description, and REMB decides.
-*Chromium alone*: the same receiving end of ours, without REMB. *Chromium to Chromium*: its own receiver, whose jitter
-buffer and player are other than ours, so that delays of these two rows compare with each other only; with *remb* it is
-Chromium's own estimator at the receiver. *REMB decides*: the share of Chromium's reports, two a second, in which what
-it aims at is within 3 % of a REMB of the second before.
-A late call ({sum(call.late for call in every)} of {len(every)}) counts nowhere.
-Where every call over a link was late, the link is missing from the row: rows of fewer links compare only in the tables
-of differences, which pair links.
-
-"""
-    text += "\n".join(called(found)) + "\n"
-    for base in BASES:
-        if of_kind(found, base, P95.column):
-            text += "\n" + "\n".join(minus(found, base)) + "\n"
-    return text + "\n## Link by link\n\n" + "\n".join(per_link(found)) + "\n"
+    return Found(
+        {
+            "clip": CLIP,
+            "duration_s": options.duration,
+            "counts": ", ".join(f"{family} {count}" for family, count in played.networks().items()),
+            "sections": marked(sections),
+            "width": SIZE[0],
+            "height": SIZE[1],
+            "max_kbps": MAX_BPS // 1000,
+            "seconds": options.seconds,
+            "links": len(found),
+            "late": sum(call.late for call in every),
+            "calls": len(every),
+            "called": [called(found), *(minus(found, base) for base in BASES if of_kind(found, base, P95.column))],
+            "per_link": per_link(found),
+        }
+    )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--links", type=int, default=10, help="simulated, of each family")
-    parser.add_argument("--duration", type=float, default=60.0, help="of a simulated call, in seconds")
-    parser.add_argument("--calls", type=int, default=3, help="links that are called over")
-    parser.add_argument("--repeats", type=int, default=2, help="real calls per link and kind; the seed is the number")
-    parser.add_argument("--seconds", type=float, default=20.0, help="of each real call")
-    parser.add_argument("--tries", type=int, default=3, help="of each real call, while the machine is late for it")
-    parser.add_argument("--no-new-calls", action="store_true", help="write the page of the calls that there are")
-    parser.add_argument("--out", type=Path, default=Path("runs/receiver"), help="where the calls' folders are")
-    parser.add_argument("--page", type=Path, default=PAGE, help="what is written")
-    options = parser.parse_args()
+def play_all(options: Options) -> Found:
+    """Simulate, then call; one kind after the other over each link, so that what changes on the machine meets all."""
     played = simulated(options.links, options.duration)
     alive = {call.network for call in played.calls}
     links = [link for link in by_turns(CALLED_FAMILIES, options.links) if (link.family, named(link)) in alive]
-    found: Found = {link: {kind.title: [] for kind in KINDS} for link in links[: options.calls]}
+    found: CalledOver = {link: {kind.title: [] for kind in KINDS} for link in links[: options.calls]}
     for seed in range(1, options.repeats + 1):
         for link in found:
-            # One kind after the other over each link, so that what changes on the machine meets all.
             for at, kind in enumerate(KINDS):
                 folder = options.out / f"{link.family}-{link.path.stem}-{at}-{kind.controller}-{kind.feedback}-{seed}"
                 made = make(link, kind, seed, folder, options)
                 found[link][kind.title] += [made] if made else []
-    options.page.write_text(page(played, found, options), encoding="utf-8")
+    return shown(played, found, options)
 
 
-if __name__ == "__main__":
-    main()
+PAGE = Page(
+    "receiver",
+    play_all,
+    {
+        "--links": {"default": 10, "help": "simulated, of each family"},
+        "--duration": {"default": 60.0, "help": "of a simulated call, in seconds"},
+        "--calls": {"default": 3, "help": "links that are called over"},
+        "--repeats": {"default": 2, "help": "real calls per link and kind; the seed is the number"},
+        "--seconds": {"default": 20.0, "help": "of each real call"},
+        "--tries": {"default": 3, "help": "of each real call, while the machine is late for it"},
+        "--no-new-calls": {"action": "store_true", "help": "write the page of the calls that there are"},
+        "--out": {"default": Path("runs/receiver"), "type": Path, "help": "where the calls' folders are"},
+    },
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from legato_studies.pages import conformance_table as table
+from legato_studies.pages import conformance as table
 
 PAGE = """# Conformance
 

@@ -1,6 +1,6 @@
 """How often a 95 % interval contains the truth, by method, shape of the differences and number of networks.
 
-    python -m legato_studies.pages interval_coverage [--repetitions 5000] [--write]
+    python -m legato_studies.pages intervals [--repetitions 5000]
 
 Writes docs/intervals.md with --write, else prints its tables. A study is a comparison of two controllers over networks
 with three clips and three seeds: each call's difference is the network's own (of a shape below, mean 0 and standard
@@ -12,7 +12,6 @@ measured (docs/intervals.md). "Recorded" differences are drawn from those of rea
 
 from __future__ import annotations
 
-import argparse
 import csv
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,14 +19,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from legato.report.pages import Section
 from legato.results import stats
+from legato_studies.page import Found, Options, Page
 
 Array = NDArray[np.float64]
 Ends = tuple[Array, Array]
 Method = Callable[[Array], Ends]
 
-ROOT = Path(__file__).resolve().parents[3]
-PAGE = ROOT / "docs" / "intervals.md"
 RECORDED = Path(__file__).with_name("network_differences.csv")
 NETWORKS = (5, 6, 8, 12, 20, 44, 60)
 CLIP_EFFECTS = (0.5, -0.2, -0.3)
@@ -225,82 +224,34 @@ def of_recorded(method: Method, repetitions: int) -> dict[str, list[float]]:
     return found
 
 
-def table(first: str, rows: Mapping[str, list[float]]) -> str:
+def covered(first: str, rows: Mapping[str, list[float]], note: str = "") -> Section:
     """Per cent by number of networks; outside 93 to 97 in brackets."""
 
     def shown(share: float) -> str:
         text = f"{100 * share:.1f}"
         return text if 93.0 <= float(text) <= 97.0 else f"({text})"
 
-    head = f"| {first} | " + " | ".join(map(str, NETWORKS)) + " |\n|---|" + "---|" * len(NETWORKS) + "\n"
-    return head + "".join(f"| {name} | " + " | ".join(map(shown, shares)) + " |\n" for name, shares in rows.items())
+    cells = [[name, *map(shown, shares)] for name, shares in rows.items()]
+    return Section("", note, [first, *map(str, NETWORKS)], cells)
 
 
-def page(repetitions: int) -> str:
-    """docs/intervals.md."""
-    by_method = {name: of_shapes(method, repetitions) for name, method in METHODS.items()}
-    parts = [_HEAD.format(repetitions=f"{repetitions:,}"), table("networks", by_method["Legato"])]
-    parts += ["\nIn 500 repetitions, where chance alone moves a figure by 1 point (one standard error):\n\n"]
-    parts += [table("networks", of_shapes(legato, 500))]
-    parts += [_METHODS]
-    for shape in ("normal", "exponential", "heavy tails (t, 3)"):
-        rows = {name: shares[shape] for name, shares in by_method.items()}
-        parts += [f"\n**{shape}**\n\n", table("networks", rows)]
-    parts += [_RECORDED, table("Legato, by figure", of_recorded(legato, repetitions))]
-    parts += ["\nThe percentile bootstrap over networks on the same, in 1,000 studies each:\n\n"]
-    parts += [table("percentile, by figure", of_recorded(percentile, min(repetitions, 1_000))), _TAIL]
-    return "".join(parts)
+def play(options: Options) -> Found:
+    """Every method on every shape, and on the recorded differences."""
+    many = options.repetitions
+    by_method = {name: of_shapes(method, many) for name, method in METHODS.items()}
+    shapes = [
+        covered("networks", {name: shares[shape] for name, shares in by_method.items()}, f"**{shape}**")
+        for shape in ("normal", "exponential", "heavy tails (t, 3)")
+    ]
+    values = {
+        "repetitions": f"{many:,}",
+        "legato": covered("networks", by_method["Legato"]),
+        "few": covered("networks", of_shapes(legato, 500)),
+        "shapes": shapes,
+        "recorded": covered("Legato, by figure", of_recorded(legato, many)),
+        "percentile": covered("percentile, by figure", of_recorded(percentile, min(many, 1_000))),
+    }
+    return Found(values)
 
 
-_HEAD = """# How far the intervals can be trusted
-
-Written by `python -m legato_studies.pages interval_coverage --write`.
-[metrics.md](metrics.md) says what an interval is over; here
-is how often one contains the truth. In each of {repetitions} studies two controllers that truly do not differ are
-compared over some networks, with three clips and three seeds each, and the 95 % interval of their difference is made as
-a report makes it. The share of intervals that contain the truth, in per cent, should be 95; shares outside 93 to 97 are
-in brackets.
-
-"""
-_METHODS = """
-## Why this method
-
-The interval spans Student's interval of the networks' means and Hall's [hall1992], which removes their skewness by a
-transformation. Each fails where the other does not: Student's on the long side of skewed differences, Hall's where
-tails are heavy on both sides, for the skewness of a few values is mostly chance. "Percentile, calls" resamples calls as
-if each were a network of its own; all others are over networks.
-"""
-_RECORDED = """
-## Differences as they are
-
-Real differences are of all these shapes. Over 89 traces (44 FCC fixed links, 13 New York LTE, 24 Wi-Fi, 8 mahimahi;
-scenario `cellular`, three seeds), `r3net`, `scream`, `nada`, `sqp` and `oracle` minus `gcc`, trace by trace
-(`network_differences.csv` beside the program): half to nearly all of a call's variance is the trace's (intraclass
-correlation 0.54 to 0.99). Pictures and utilisation are nearly symmetric (skewness -1.4 to 1.6); p98 delays have heavy
-tails (excess kurtosis 5 to 19); stalls are zero on a third of the traces and skewed (up to 4.7); losses are zero on
-nearly half and come from a few traces (skewness up to 5.8, a third of all of it from one trace in 89). Networks drawn
-from those traces, with their mean as the truth:
-
-"""
-_TAIL = """
-So an interval of pictures or utilisation can be taken at its word from five networks on, one of p98 delays from about a
-dozen. One of stalls or losses is too short below sixty: where a few networks in a hundred hold most of a difference, a
-sample without them cannot know of them, whatever the method. Then look at the networks one by one ("By trace" in a
-report), and run more of them.
-"""
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repetitions", type=int, default=5_000)
-    parser.add_argument("--write", action="store_true", help="docs/intervals.md")
-    options = parser.parse_args()
-    text = page(options.repetitions)
-    if options.write:
-        PAGE.write_text(text, encoding="utf-8")
-    else:
-        print(text)
-
-
-if __name__ == "__main__":
-    main()
+PAGE = Page("intervals", play, {"--repetitions": {"default": 5_000, "help": "of each study"}})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from legato.results import stats
-from legato_studies.pages import interval_coverage as study
+from legato_studies.pages import intervals as study
 
 REPETITIONS = 2_000
 

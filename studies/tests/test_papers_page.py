@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from legato.results.stats import Estimate
-from legato_studies.pages import paper_tables
+from legato_studies.pages import papers as paper_tables
 from legato_studies.papers.reproduction import Row
 from legato_studies.papers.verdict import Lead
 
-PAPERS = Path(__file__).resolve().parents[2] / "docs" / "papers"
-KEPT = sorted((PAPERS / "reproduced").glob("*.json"))
+KEPT = sorted(paper_tables.KEPT.glob("*.json"))
 
 
 @pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.stem)

@@ -1,6 +1,6 @@
 """Writes the tables of docs/conformance.md and, on request, which verdicts changed since an earlier commit.
 
-    python -m legato_studies.pages conformance_table runs/rfc8867/verdicts.json [--changes-since REVISION]
+    python -m legato_studies.pages conformance runs/rfc8867/verdicts.json [--changes-since REVISION]
 
 The verdicts are what `legato conformance --out runs/rfc8867` wrote. The page keeps all of its text; its tables are
 replaced. The table of changes is replaced only with `--changes-since`: it compares with the page of that commit.
@@ -8,17 +8,17 @@ replaced. The table of changes is replaced only with `--changes-since`: it compa
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from legato import controllers
+from legato import atomic, controllers
+from legato_studies.page import DOCS, Options, Tables
+from legato_studies.page import lines as markdown
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "conformance.md"
+PATH = DOCS / "conformance.md"
 REFERENCES = ("fixed", "oracle")
 COMPARED_WITH = ("-reference", "-plain")
 """Runs that another case is compared with: no cases themselves."""
@@ -48,12 +48,9 @@ def table(verdicts: list[dict[str, Any]]) -> list[str]:
     cases = list(dict.fromkeys(row["case"] for row in verdicts))
     names = shown(verdicts)
     head = ["case", *(f"`{name}`" for name in names), *(f"*{name}*" for name in REFERENCES)]
-    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    lines += [
-        f"| {case} | {' | '.join(cell(rows.get((case, name))) for name in (*names, *REFERENCES))} |" for case in cases
-    ]
+    cells = [[case, *(cell(rows.get((case, name))) for name in (*names, *REFERENCES))] for case in cases]
     passes = [f"{sum(rows[case, name]['passed'] for case in cases)}/{len(cases)}" for name in names]
-    return [*lines, f"| passes | {' | '.join(passes)} |  |  |"]
+    return markdown(head, [*cells, ["passes", *passes, "", ""]])
 
 
 def cells(lines: list[str]) -> dict[tuple[str, str], str]:
@@ -109,10 +106,10 @@ def verdict_table(page: str) -> list[str]:
 
 def at_revision(revision: str) -> str:
     """The page as it was in a commit."""
-    command = ["git", "-C", str(PAGE.parent), "show", f"{revision}:./{PAGE.name}"]
+    command = ["git", "-C", str(PATH.parent), "show", f"{revision}:./{PATH.name}"]
     shown_page = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     if shown_page.returncode:
-        raise SystemExit(f"conformance_table: --changes-since {revision}: {shown_page.stderr.strip()}")
+        raise SystemExit(f"--changes-since {revision}: {shown_page.stderr.strip()}")
     return shown_page.stdout
 
 
@@ -128,18 +125,17 @@ def rewritten(text: str, found: dict[str, Any], before: str | None = None) -> st
     return replaced(text, SHAPES_BEGIN, SHAPES_END, [*kept, *shapes(found["shapes"], shown(verdicts))])
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def run(options: Options) -> None:
     """Write the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("verdicts", type=Path, help="verdicts.json of a whole run")
-    parser.add_argument("--changes-since", metavar="REVISION", help="also write which verdicts changed since a commit")
-    parser.add_argument("--page", type=Path, default=PAGE, help="the page [default: docs/conformance.md]")
-    chosen = parser.parse_args(arguments)
-    found = json.loads(chosen.verdicts.read_text(encoding="utf-8"))
-    before = at_revision(chosen.changes_since) if chosen.changes_since else None
-    text = chosen.page.read_text(encoding="utf-8")
-    chosen.page.write_text(rewritten(text, found, before), encoding="utf-8")
+    found = json.loads(options.verdicts.read_text(encoding="utf-8"))
+    before = at_revision(options.changes_since) if options.changes_since else None
+    atomic.write_text(PATH, rewritten(PATH.read_text(encoding="utf-8"), found, before))
 
 
-if __name__ == "__main__":
-    main()
+PAGE = Tables(
+    run,
+    options={
+        "verdicts": {"type": Path, "help": "verdicts.json of a whole run"},
+        "--changes-since": {"metavar": "REVISION", "help": "also write which verdicts changed since a commit"},
+    },
+)

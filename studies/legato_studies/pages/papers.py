@@ -1,9 +1,9 @@
 """Writes the tables of docs/papers/PAPER.md from what ``legato reproduce PAPER`` found.
 
-    python -m legato_studies.pages paper_tables               writes the tables of all that are kept
-    python -m legato_studies.pages paper_tables runs/vtfrc    keeps its rows in docs/papers/reproduced/vtfrc.json and
+    python -m legato_studies.pages papers               writes the tables of all that are kept
+    python -m legato_studies.pages papers runs/vtfrc    keeps its rows in studies/results/papers/vtfrc.json and
                                                               its pictures in docs/images, writes the tables
-    python -m legato_studies.pages paper_tables runs/nvc-cc --earlier "Fig. 4" "Fig. 7"
+    python -m legato_studies.pages papers runs/nvc-cc --earlier "Fig. 4" "Fig. 7"
                                                               the same; rows of these tables that the run has not
                                                               made, for want of trainings, stay as they were, marked
                                                               as of an earlier version
@@ -15,25 +15,26 @@ page and files equal.
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import json
 import re
 import shutil
-import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from legato.report.pages import Section
+from legato_studies.page import DOCS, Options, Tables
+from legato_studies.page import KEPT as DATA
+from legato_studies.page import lines as markdown
 from legato_studies.papers import real_calls
 from legato_studies.papers.reproduction import SETUPS, Grid, Paper, Row
 
-PAPERS = Path(__file__).resolve().parents[3] / "docs" / "papers"
-KEPT = PAPERS / "reproduced"
-IMAGES = PAPERS.parent / "images"
-BEGIN, END = "<!-- tables: legato_studies.pages.paper_tables", "<!-- end of tables -->"
+PAPERS = DOCS / "papers"
+KEPT = DATA / "papers"
+IMAGES = DOCS / "images"
+BEGIN, END = "<!-- tables: legato_studies.pages.papers", "<!-- end of tables -->"
 MARKED = re.compile(rf"({re.escape(BEGIN)}(?:, (\w+))? -->)\n.*?{re.escape(END)}", re.S)
 KEYS = ("format", "paper", "real", "version", "rows", "grids", "cells")
 REAL = "-real"
@@ -95,7 +96,7 @@ def tables(found: dict[str, Any], of: Callable[[str], bool] = lambda name: True)
                 parts += [f"† Of an earlier run, Legato {', '.join(earlier)}.", ""]
         for grid in (grid for grid in grids if grid.table == name):
             head = ["", *(title for title, _ in grid.columns)]
-            parts += [f"**{grid.title}**", "", *_lines([head, *grid.shown()]), ""]
+            parts += [f"**{grid.title}**", "", *markdown(head, grid.shown()), ""]
     for section in _kept_sections(found) if of("") else []:
         parts += [f"**{section.title}**", "", *_section(section), ""]
     return "\n".join(parts)
@@ -109,7 +110,7 @@ def _kept_sections(found: dict[str, Any]) -> list[Section]:
 
 def _section(section: Section) -> list[str]:
     note = [*textwrap.wrap(str(section.note), 120, break_on_hyphens=False), ""] if section.note else []
-    return [*note, *_lines([[str(cell) for cell in line] for line in (section.columns, *section.rows)])]
+    return [*note, *markdown(section.columns, section.rows)]
 
 
 def _table(paper: Paper, rows: Sequence[Row]) -> list[str]:
@@ -117,7 +118,7 @@ def _table(paper: Paper, rows: Sequence[Row]) -> list[str]:
     head = ["figure", "published"]
     for setup in setups:
         head += [setup or "ours", "verdict"]
-    cells = [head]
+    cells = []
     for name in dict.fromkeys(row.name for row in rows):
         of_name = {row.setup: row for row in rows if row.name == name}
         first = next(iter(of_name.values()))
@@ -126,12 +127,7 @@ def _table(paper: Paper, rows: Sequence[Row]) -> list[str]:
         for setup in setups:
             line += _cells(paper, of_name.get(setup))
         cells.append(line)
-    return _lines(cells)
-
-
-def _lines(cells: Sequence[Sequence[str]]) -> list[str]:
-    head, *others = (f"| {' | '.join(line)} |".replace("|  |", "| |") for line in cells)
-    return [head, "|---" * len(cells[0]) + "|", *others]
+    return markdown(head, cells)
 
 
 def _cells(paper: Paper, row: Row | None) -> list[str]:
@@ -157,24 +153,30 @@ def written(page: str, found: dict[str, Any]) -> str:
     return MARKED.sub(filled, page)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m legato_studies.pages paper_tables", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("folders", nargs="*", type=Path)
-    parser.add_argument("--earlier", nargs="*", default=(), metavar="TABLE")
-    chosen = parser.parse_args(arguments)
-    kept = [keep(folder, chosen.earlier) for folder in chosen.folders] or sorted(KEPT.glob("*.json"))
-    for file in kept:
-        page = page_of(file)
-        text = page.read_text(encoding="utf-8")
+def texts() -> dict[Path, str]:
+    """Every page with the tables of what is kept; two files may have tables on one page."""
+    found: dict[Path, str] = {}
+    for kept in sorted(KEPT.glob("*.json")):
+        page = page_of(kept)
+        text = found.get(page) or page.read_text(encoding="utf-8")
         if BEGIN not in text:
-            print(f"paper_tables: {page}: has no mark {BEGIN} -->", file=sys.stderr)
-            return 1
-        page.write_text(written(text, json.loads(file.read_text(encoding="utf-8"))), encoding="utf-8")
-    return 0
+            raise SystemExit(f"{page}: has no mark {BEGIN} -->")
+        found[page] = written(text, json.loads(kept.read_text(encoding="utf-8")))
+    return found
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def run(options: Options) -> None:
+    """Keep what reproductions found, and write the pages."""
+    for folder in options.folders:
+        keep(folder, options.earlier)
+    PAGE.write()
+
+
+PAGE = Tables(
+    run,
+    texts,
+    {
+        "folders": {"nargs": "*", "type": Path, "help": "of reproductions"},
+        "--earlier": {"nargs": "*", "default": (), "type": str, "metavar": "TABLE", "help": "tables not made again"},
+    },
+)
