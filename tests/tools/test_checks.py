@@ -338,7 +338,7 @@ def test_every_file_of_integration_tests_is_run(tests):
         return
     named = {test["name"] for test in crate["test"]}
     named |= set(re.findall(r"^mod (\w+);", (tests / "all.rs").read_text(encoding="utf-8"), re.MULTILINE))
-    assert {path.stem for path in tests.iterdir() if path.suffix != ".toml"} == named
+    assert {path.stem for path in tests.glob("*.rs")} <= named
 
 
 CHECKS = sorted(path.stem for path in TOOLS.glob("check_*.py"))

@@ -2,8 +2,7 @@
 //! and the same feedback, only `gcc` drives the link, and their targets are compared over time.
 //! docs/papers/gcc.md lists the known differences.
 
-mod test_link;
-
+use crate::test_link::{Link, Observer, run};
 use goog_cc::experiments::FieldTrials;
 use goog_cc::network_control::{NetworkControllerConfig, NetworkControllerInterface};
 use goog_cc::transport as peer;
@@ -14,7 +13,6 @@ use legato_control::{
 };
 use legato_controllers::entry;
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
-use test_link::{Link, Observer, run};
 
 const LIMITS: RateLimits =
     RateLimits { min: DataRate::from_kbps(30), start: DataRate::from_kbps(300), max: DataRate::from_mbps(6) };

@@ -1,12 +1,10 @@
 //! `gcc` in a closed loop over one bottleneck: it uses the capacity, gives way when it falls, and
 //! is not driven down by loss it does not cause.
 
-mod test_link;
-
+use crate::test_link::{Link, Observer, run};
 use legato_control::{Context, Decision, Event, NoAssets, RateController, RateLimits};
 use legato_controllers::entry;
 use legato_units::{DataRate, TimeDelta, Timestamp};
-use test_link::{Link, Observer, run};
 
 /// Targets by time.
 #[derive(Default)]

@@ -1,12 +1,10 @@
 //! `nada` in a closed loop over one bottleneck: it uses the capacity with the queue its law
 //! requires, and follows the steps of RFC 8867 section 5.1.
 
-mod test_link;
-
+use crate::test_link::{Link, Observer, run};
 use legato_control::{Context, Decision, Event, Fate, NoAssets, RateController, RateLimits};
 use legato_controllers::entry;
 use legato_units::{DataRate, TimeDelta, Timestamp};
-use test_link::{Link, Observer, run};
 
 /// The decisions, and how long packets waited at the bottleneck.
 #[derive(Default)]

@@ -1,12 +1,10 @@
 //! `scream` and `scream-v2` in a closed loop over one bottleneck, their windows obeyed: they use the capacity
 //! with the queue they aim for, follow the steps of RFC 8867 section 5.1, and stop without feedback.
 
-mod test_link;
-
+use crate::test_link::{Link, Observer, run};
 use legato_control::{Context, Decision, Event, Fate, NoAssets, RateController, RateLimits};
 use legato_controllers::entry;
 use legato_units::{DataRate, TimeDelta, Timestamp};
-use test_link::{Link, Observer, run};
 
 /// The decisions, and the arrivals with their delays.
 #[derive(Default)]

@@ -1,12 +1,10 @@
 //! [rfc8888] §5: several feedbacks missing in a row at least halve the rate of every sender-side controller that has been
 //! sending, or take it to the floor. How soon is the common rule's or the controller's own, which are listed here.
 
-mod test_link;
-
+use crate::test_link::{Link, Observer, run};
 use legato_control::{Context, Decision, Event, RateController, RateLimits, Side};
 use legato_controllers::{NoFiles, REGISTRY};
 use legato_units::{DataRate, TimeDelta, Timestamp};
-use test_link::{Link, Observer, run};
 
 const LIMITS: RateLimits =
     RateLimits { min: DataRate::from_kbps(50), start: DataRate::from_kbps(300), max: DataRate::from_mbps(4) };

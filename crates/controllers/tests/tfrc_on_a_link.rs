@@ -1,13 +1,11 @@
 //! `tfrc` in a closed loop: under random loss it sends at the throughput equation's rate for the
 //! loss event rate and the round trip it sees, and it copes with a bottleneck.
 
-mod test_link;
-
+use crate::test_link::{Link, Observer, run};
 use legato_control::estimate::tcp_equation::TcpEquation;
 use legato_control::{Context, Decision, Event, NoAssets, RateController, RateLimits};
 use legato_controllers::entry;
 use legato_units::{DataRate, TimeDelta, Timestamp};
-use test_link::{Link, Observer, run};
 
 /// What was sent and observed from `from` on.
 struct Seen {
