@@ -163,6 +163,7 @@ lint: $(VENV)/.dev
 	$(BIN)/python tools/check_constants.py
 	$(BIN)/python tools/check_citations.py
 	$(BIN)/python tools/check_prose.py
+	$(BIN)/python tools/check_sentences.py
 	$(BIN)/python tools/check_size.py
 
 format: $(VENV)/.dev

@@ -16,7 +16,9 @@ TOOLS = Path(__file__).parents[2] / "tools"
 
 
 @pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., list[str]]:
+def run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., list[str]]:
     """Runs a check over a tree of these files; the violations, without their prefix."""
 
     def run(check: str, files: dict[str, str], **options: bool) -> list[str]:
@@ -24,6 +26,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., lis
             path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(textwrap.dedent(text), encoding="utf-8")
+        monkeypatch.syspath_prepend(TOOLS)  # check_sentences reads what check_prose reads
         spec = importlib.util.spec_from_file_location(check, TOOLS / f"{check}.py")
         module = importlib.util.module_from_spec(spec)
         # Dataclasses look their module up.
@@ -308,6 +311,40 @@ class TestProse:
         files = {"tools/check_prose.toml": config, "docs/a.md": "A road.\n", "crates/a/src/lib.rs": "// It tells.\n"}
         assert run("check_prose", files) == []
         assert len(run("check_prose", {"crates/a/src/b.rs": "// It told.\n"})) == 2
+
+
+class TestSentences:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "The page shows what came of it.",
+            "A frame of its own.",
+            "It is sent beside the video.",
+            "The reason stands in the log.",
+            "The rate is\nknown here.",
+            "A sentence" + " that goes on" * 12 + ".",
+        ],
+    )
+    @pytest.mark.parametrize("name", ["docs/a.md", "crates/a/src/lib.rs", "python/legato/a.py", "studies/a.py"])
+    def test_each_pattern_is_refused_in_every_area(self, run, name, text):
+        mark = {"md": "", "rs": "/// ", "py": "# "}[name.rpartition(".")[2]]
+        found = run("check_sentences", {name: "".join(f"{mark}{line}\n" for line in text.splitlines())})
+        assert len(found) == 1 and ": 1 times " in found[0]
+
+    def test_code_questions_tables_and_two_short_sentences_are_not(self, run):
+        long = "A word" + " and another" * 12
+        files = {
+            "docs/a.md": f"`what is` What is this?\n\n| {long} and more |\n\n{long}. {long}.\n\n- {long}\n- {long}\n",
+            "crates/a/src/lib.rs": f"/// {long}\nfn a() {{}}\n/// ```text\n/// what is\n/// ```\n/// {long}\n",
+        }
+        assert run("check_sentences", files) == []
+
+    def test_an_area_may_have_what_its_ceiling_says(self, run):
+        ceiling = "[documents]\nbeside = 1\n"
+        assert run("check_sentences", {"tools/check_sentences.toml": ceiling, "docs/a.md": "Beside.\n"}) == []
+        assert run("check_sentences", {"docs/b.md": "Besides.\n"}) == [
+            "documents: 2 times 'beside', 1 allowed: see --list"
+        ]
 
 
 class TestSize:
