@@ -85,14 +85,15 @@ def rust_parameters(root: Path) -> Iterator[tuple[str, str]]:
     struct = re.compile(
         r"deny_unknown_fields[^\]]*\)\](?:\s*(?:#\[[^\n]*|///[^\n]*))*\s*pub struct (\w+) \{(.*?)\n\}", re.S
     )
-    field = re.compile(r"^\s*pub(?:\([a-z]+\))? (\w+): (?:Option<|Vec<|\[)*(\w+)", re.M)
+    renaming = r"(?:\s*#\[serde\(rename = \"(\w+)\"\)\]\n)?"
+    field = re.compile(rf"^{renaming}\s*pub(?:\([a-z]+\))? (\w+): (?:Option<|Vec<|\[)*(\w+)", re.M)
     for path in sorted((root / "crates").rglob("*.rs")):
         for name, body in struct.findall(path.read_text(encoding="utf-8")):
-            for key, kind in field.findall(body):
+            for renamed, key, kind in field.findall(body):
                 real = kind in ("f32", "f64", "DataRate", "DataSize", "TimeDelta", "Timestamp")
                 whole = re.fullmatch(r"[iu](?:8|16|32|64)|[iu]size", kind) and QUANTITY.search(key)
-                if (real or whole) and not says_unit(key):
-                    yield f"{path.relative_to(root)}: {name}", key
+                if (real or whole) and not says_unit(renamed or key):
+                    yield f"{path.relative_to(root)}: {name}", renamed or key
 
 
 def columns(root: Path) -> Iterator[tuple[str, str]]:

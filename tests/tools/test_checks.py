@@ -165,12 +165,16 @@ class TestUnits:
                 pub pause: Option<TimeDelta>,
                 pub packets: u32,
                 pub interval: u32,
+                #[serde(rename = "rate_bps")]
+                pub rate: DataRate,
+                #[serde(rename = "share")]
+                pub share_ratio: f64,
                 pub enabled: bool,
             }
             pub struct Inner { pub anything: f64 }
         """
         assert run("check_units", {"crates/x/src/a.rs": rust}) == [
-            f"crates/x/src/a.rs: Config: {key} says no unit" for key in ("horizon", "pause", "interval")
+            f"crates/x/src/a.rs: Config: {key} says no unit" for key in ("horizon", "pause", "interval", "share")
         ]
 
     def test_columns_say_their_unit(self, run):
