@@ -278,7 +278,7 @@ impl Sender {
     fn deadline(&self) -> Timestamp {
         let mut due = self.source.next_capture().min(self.next_report);
         // What the pacer holds when a breaker trips, it holds for good.
-        let departure = if self.decision.cease { None } else { self.pacer.next_deadline(self.now) };
+        let departure = if self.decision.sending.cease { None } else { self.pacer.next_deadline(self.now) };
         for other in [departure, self.controller.next_deadline(), self.next_audio] {
             due = other.map_or(due, |other| due.min(other));
         }
@@ -316,7 +316,7 @@ impl Sender {
         let decision = self.controller.decision();
         if decision == self.decision && self.told_decision {
             changed |= self.look_at_window();
-        } else if decision.cease {
+        } else if decision.sending.cease {
             changed = true;
             self.told_decision = true;
             self.decision = decision;
@@ -324,7 +324,7 @@ impl Sender {
         } else {
             changed = true;
             self.told_decision = true;
-            if self.decision.cease {
+            if self.decision.sending.cease {
                 self.begin_again();
             }
             self.decision = decision;
@@ -355,7 +355,7 @@ impl Sender {
         self.refresh(sink);
         self.drop_stale_frames();
         let waiting = self.pacer.drain_time().max(self.pacer.held_for(self.now));
-        let held = self.decision.cease || waiting > self.config.max_pacer_queue;
+        let held = self.decision.sending.cease || waiting > self.config.max_pacer_queue;
         if held || self.leaves_out() {
             return;
         }
@@ -525,7 +525,7 @@ impl Sender {
     fn push_audio(&mut self) {
         let (Some(audio), Some(due)) = (self.config.audio, self.next_audio) else { return };
         self.next_audio = Some(due + audio.interval);
-        if self.decision.cease {
+        if self.decision.sending.cease {
             return;
         }
         let size_bytes = audio_packet_bytes(audio);
@@ -551,7 +551,7 @@ impl Sender {
     /// What may leave now. After a circuit breaker has tripped nothing may; reports go on ([rfc8083] section 4.5).
     #[inline]
     fn pop(&mut self) -> Option<Burst<MediaPacket>> {
-        if self.decision.cease || self.pacer.is_idle() {
+        if self.decision.sending.cease || self.pacer.is_idle() {
             return None;
         }
         if self.decision.congestion_window.is_some() {

@@ -143,7 +143,7 @@ impl SendingHalf {
             capacity,
             target_bitrate: decision.target_bitrate,
             encoder_bitrate: DataRate::ZERO,
-            pacing_rate: decision.pacing_rate,
+            pacing_rate: decision.pacing.rate,
             queue,
             pacer_queue: self.sender.pacer_queue(),
         };

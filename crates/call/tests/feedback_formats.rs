@@ -7,7 +7,7 @@ use legato_call::{
     AudioConfig, FeedbackFormat, Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput, Sender, SenderConfig,
     SenderInput, SenderOutput,
 };
-use legato_control::{Decision, Event, FeedbackRule, PacketKind, PacketReport, RateController};
+use legato_control::{Decision, Event, FeedbackRule, Pacing, PacketKind, PacketReport, RateController, SendingWishes};
 use legato_media::decoder::strict::Strict;
 use legato_media::encoder::statistical::{Config, Statistical};
 use legato_media::pacer::PacerConfig;
@@ -33,7 +33,12 @@ impl RateController for Listener {
     }
     fn decision(&self) -> Decision {
         let (fec_rate, padding_rate) = (DataRate::from_kbps(200), DataRate::from_kbps(1_500));
-        Decision { fec_rate, padding_rate, ..Decision::of_target(DataRate::from_mbps(1)) }
+        let target = DataRate::from_mbps(1);
+        Decision {
+            pacing: Pacing { padding_rate, ..Pacing::of_target(target) },
+            sending: SendingWishes { fec_rate, ..SendingWishes::default() },
+            ..Decision::of_target(target)
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use legato_call::{
     FeedbackFormat, Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput, Sender, SenderConfig, SenderInput,
     SenderOutput,
 };
-use legato_control::{Decision, Event, FeedbackRule, PacketKind, RateController};
+use legato_control::{Decision, Event, FeedbackRule, PacketKind, RateController, SendingWishes};
 use legato_media::decoder::strict::Strict;
 use legato_media::encoder::statistical::{Config, Statistical};
 use legato_media::pacer::PacerConfig;
@@ -23,7 +23,8 @@ struct WithParity(DataRate);
 impl RateController for WithParity {
     fn on_event(&mut self, _now: Timestamp, _event: &Event) {}
     fn decision(&self) -> Decision {
-        Decision { fec_rate: self.0, ..Decision::of_target(DataRate::from_mbps(1)) }
+        let sending = SendingWishes { fec_rate: self.0, ..SendingWishes::default() };
+        Decision { sending, ..Decision::of_target(DataRate::from_mbps(1)) }
     }
 }
 

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use legato_call::{FeedbackFormat, Sender, SenderConfig, SenderInput, SenderOutput};
-use legato_control::{Decision, Event, PacketKind, RateController};
+use legato_control::{Decision, Event, PacketKind, RateController, SendingWishes};
 use legato_media::encoder::statistical::{Config, Statistical};
 use legato_media::pacer::PacerConfig;
 use legato_media::packet::VIDEO_SSRC;
@@ -19,7 +19,8 @@ struct WithDeadline(Option<TimeDelta>);
 impl RateController for WithDeadline {
     fn on_event(&mut self, _now: Timestamp, _event: &Event) {}
     fn decision(&self) -> Decision {
-        Decision { repair_deadline: self.0, ..Decision::of_target(DataRate::from_mbps(1)) }
+        let sending = SendingWishes { repair_deadline: self.0, ..SendingWishes::default() };
+        Decision { sending, ..Decision::of_target(DataRate::from_mbps(1)) }
     }
 }
 

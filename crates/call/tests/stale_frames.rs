@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use legato_call::{FeedbackFormat, Sender, SenderConfig, SenderInput, SenderOutput};
-use legato_control::{Decision, Event, RateController};
+use legato_control::{Decision, Event, Pacing, RateController, SendingWishes};
 use legato_media::encoder::statistical::{Config, Statistical};
 use legato_media::pacer::PacerConfig;
 use legato_media::packet::MediaPacket;
@@ -19,8 +19,9 @@ struct Slow(Option<TimeDelta>);
 impl RateController for Slow {
     fn on_event(&mut self, _now: Timestamp, _event: &Event) {}
     fn decision(&self) -> Decision {
-        let pacing_rate = DataRate::from_kbps(200);
-        Decision { drop_queued: self.0, pacing_rate, ..Decision::of_target(DataRate::from_mbps(1)) }
+        let pacing = Pacing::at(DataRate::from_kbps(200));
+        let sending = SendingWishes { drop_queued: self.0, ..SendingWishes::default() };
+        Decision { pacing, sending, ..Decision::of_target(DataRate::from_mbps(1)) }
     }
 }
 

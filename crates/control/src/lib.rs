@@ -52,7 +52,7 @@ pub mod window;
 
 pub use construct::{Assets, BuildError, CapacityStep, Construct, Context, Entry, NoAssets, check_ranges};
 pub use controller::{RateController, Side};
-pub use decision::{Decision, EncoderWishes, ProbeCluster};
+pub use decision::{Decision, EncoderWishes, Pacing, ProbeCluster, SendingWishes};
 pub use event::{
     EncodedFrameInfo, Event, FrameReport, PacerQueue, RateLimits, ReceivedPacket, ReceptionReport, SentPacket,
     SourceFrameInfo, TransportFeedback,

@@ -12,7 +12,8 @@ use legato_control::estimate::frame_interval::FrameInterval;
 use legato_control::estimate::frame_trips::{FrameTrip, FrameTrips};
 use legato_control::estimate::silence::Silence;
 use legato_control::{
-    BuildError, Construct, Context, Decision, EncodedFrameInfo, Event, FeedbackRule, RateController, RateLimits, Side,
+    BuildError, Construct, Context, Decision, EncodedFrameInfo, Event, FeedbackRule, Pacing, RateController,
+    RateLimits, Side,
 };
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use schemars::JsonSchema;
@@ -177,7 +178,9 @@ impl RateController for BurstRtc {
     }
 
     fn decision(&self) -> Decision {
-        Decision { burst: Some(WHOLE_FRAME), ..Decision::of_target(self.target()) }
+        let target = self.target();
+        let pacing = Pacing { burst: Some(WHOLE_FRAME), ..Pacing::of_target(target) };
+        Decision { pacing, ..Decision::of_target(target) }
     }
 
     fn next_deadline(&self) -> Option<Timestamp> {

@@ -16,8 +16,8 @@
 //! bits in the pictures to come.
 
 use legato_control::{
-    BuildError, Construct, Context, Decision, EncoderWishes, Event, FutureLink, RateController, RateLimits, SentPacket,
-    Side,
+    BuildError, Construct, Context, Decision, EncoderWishes, Event, FutureLink, Pacing, RateController, RateLimits,
+    SentPacket, Side,
 };
 use legato_units::{Burst, DataRate, DataSize, TimeDelta, Timestamp};
 use schemars::JsonSchema;
@@ -194,7 +194,7 @@ impl RateController for Clairvoyant {
         let FramePlan { target, max_frame_size, pacing_rate, skip } = self.plan;
         let target_bitrate = self.limits.clamp(target);
         Decision {
-            pacing_rate: pacing_rate.max(target_bitrate),
+            pacing: Pacing::at(pacing_rate.max(target_bitrate)),
             encoder: EncoderWishes {
                 max_frame_size: Some(max_frame_size),
                 drop_one_frame_in: skip.then_some(1),
@@ -349,9 +349,9 @@ mod tests {
     #[test]
     fn a_frame_that_a_short_queue_cannot_hold_leaves_at_the_links_own_rate() {
         let deep = capture(&mut on(NEVER, Some(DataSize::from_bytes(37_500))), 0);
-        assert!(deep.pacing_rate > DataRate::from_mbps(100));
+        assert!(deep.pacing.rate > DataRate::from_mbps(100));
         let short = capture(&mut on(NEVER, Some(DataSize::from_bytes(3_000))), 0);
-        assert_eq!(short.pacing_rate, DataRate::from_mbps(1));
+        assert_eq!(short.pacing.rate, DataRate::from_mbps(1));
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! `fixed` believes the configuration: it always asks for one bitrate, or for several in sequence at set times.
 //! The yardstick for the cost of not adapting; with steps, for how encoder and receiver follow a target.
 
-use legato_control::{BuildError, Construct, Context, Decision, Event, RateController, RateLimits, Side};
+use legato_control::{
+    BuildError, Construct, Context, Decision, Event, RateController, RateLimits, SendingWishes, Side,
+};
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -80,7 +82,8 @@ impl RateController for Fixed {
 
     fn decision(&self) -> Decision {
         let target = self.limits.clamp(self.target);
-        Decision { fec_rate: target.scale(self.parity_ratio), ..Decision::of_target(target) }
+        let sending = SendingWishes { fec_rate: target.scale(self.parity_ratio), ..SendingWishes::default() };
+        Decision { sending, ..Decision::of_target(target) }
     }
 }
 
@@ -123,9 +126,9 @@ mod tests {
     #[test]
     fn parity_takes_its_share_of_the_target() {
         let parity = |parity_ratio| Fixed::new(Config { parity_ratio, ..Config::default() }, context(Timestamp::ZERO));
-        assert_eq!(parity(0.2).unwrap().decision().fec_rate, DataRate::from_kbps(60));
+        assert_eq!(parity(0.2).unwrap().decision().sending.fec_rate, DataRate::from_kbps(60));
         assert_eq!(
-            Fixed::new(Config::default(), context(Timestamp::ZERO)).unwrap().decision().fec_rate,
+            Fixed::new(Config::default(), context(Timestamp::ZERO)).unwrap().decision().sending.fec_rate,
             DataRate::ZERO
         );
     }

@@ -62,6 +62,6 @@ mod tests {
         assert_eq!(jm_tfrc.decision().target_bitrate, DataRate::from_kbps(300));
         jm_tfrc.sender.on_sent(1_000);
         jm_tfrc.on_event(Timestamp::from_secs(2), &Event::Deadline);
-        assert_eq!(jm_tfrc.decision().pacing_rate, DataRate::from_kbps(150));
+        assert_eq!(jm_tfrc.decision().pacing.rate, DataRate::from_kbps(150));
     }
 }

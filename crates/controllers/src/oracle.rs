@@ -2,7 +2,9 @@
 //! next `horizon`, minus a margin. Papers call it the upper bound, but frames are larger than asked for and links die:
 //! `clairvoyant` is one.
 
-use legato_control::{BuildError, CapacityStep, Construct, Context, Decision, Event, RateController, RateLimits, Side};
+use legato_control::{
+    BuildError, CapacityStep, Construct, Context, Decision, Event, Pacing, RateController, RateLimits, Side,
+};
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -110,7 +112,7 @@ impl RateController for Oracle {
 
     fn decision(&self) -> Decision {
         let target = self.limits.clamp(self.target);
-        Decision { pacing_rate: target.scale(1.25), ..Decision::of_target(target) }
+        Decision { pacing: Pacing::at(target.scale(1.25)), ..Decision::of_target(target) }
     }
 
     fn next_deadline(&self) -> Option<Timestamp> {

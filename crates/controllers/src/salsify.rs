@@ -15,7 +15,7 @@
 
 use legato_control::estimate::silence::Silence;
 use legato_control::{
-    BuildError, Construct, Context, Decision, EncoderWishes, Event, PacketKind, PacketReport, RateController,
+    BuildError, Construct, Context, Decision, EncoderWishes, Event, Pacing, PacketKind, PacketReport, RateController,
     RateLimits, Side, TransportFeedback,
 };
 use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
@@ -205,7 +205,7 @@ impl RateController for Salsify {
     fn decision(&self) -> Decision {
         let target_bitrate = self.target();
         Decision {
-            pacing_rate: self.pacing_rate().max(target_bitrate),
+            pacing: Pacing::at(self.pacing_rate().max(target_bitrate)),
             encoder: EncoderWishes {
                 max_frame_size: Some(self.max_frame_size),
                 best_of_two: true,

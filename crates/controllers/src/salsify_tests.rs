@@ -113,7 +113,7 @@ fn a_frame_may_have_what_drains_within_100_ms() {
     assert!(decision.encoder.best_of_two);
     // 1,228 x 8 bits every 10 ms; five times that is one every 2 ms.
     assert_eq!(decision.target_bitrate, DataRate::from_bps(982_400));
-    assert_eq!(decision.pacing_rate, DataRate::from_bps(4_912_000));
+    assert_eq!(decision.pacing.rate, DataRate::from_bps(4_912_000));
 }
 
 #[test]

@@ -13,8 +13,8 @@
 
 use legato_control::estimate::silence::Silence;
 use legato_control::{
-    BuildError, Construct, Context, Decision, Event, PacketKind, PacketReport, RateController, RateLimits, Side,
-    TransportFeedback,
+    BuildError, Construct, Context, Decision, Event, Pacing, PacketKind, PacketReport, RateController, RateLimits,
+    Side, TransportFeedback,
 };
 use legato_units::{DataRate, PeerTimestamp, TimeDelta, Timestamp};
 use schemars::JsonSchema;
@@ -272,7 +272,7 @@ impl RateController for Sqp {
 
     fn decision(&self) -> Decision {
         let target = self.limits.clamp(DataRate::from_bps(self.bitrate_bps as u64));
-        Decision { pacing_rate: target.scale(self.config.pacing_ratio), ..Decision::of_target(target) }
+        Decision { pacing: Pacing::at(target.scale(self.config.pacing_ratio)), ..Decision::of_target(target) }
     }
 
     fn next_deadline(&self) -> Option<Timestamp> {

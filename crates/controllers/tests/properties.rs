@@ -291,9 +291,9 @@ proptest! {
                 let name = entry.name;
                 prop_assert!(decision.target_bitrate >= LIMITS.min, "{name}: {decision:?}");
                 prop_assert!(decision.target_bitrate <= LIMITS.max, "{name}: {decision:?}");
-                prop_assert!(decision.pacing_rate >= decision.target_bitrate, "{name}: {decision:?}");
-                prop_assert!(decision.padding_rate <= decision.pacing_rate, "{name}: {decision:?}");
-                prop_assert!(decision.fec_rate <= decision.target_bitrate, "{name}: {decision:?}");
+                prop_assert!(decision.pacing.rate >= decision.target_bitrate, "{name}: {decision:?}");
+                prop_assert!(decision.pacing.padding_rate <= decision.pacing.rate, "{name}: {decision:?}");
+                prop_assert!(decision.sending.fec_rate <= decision.target_bitrate, "{name}: {decision:?}");
             }
         }
     }

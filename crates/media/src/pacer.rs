@@ -136,13 +136,13 @@ impl Pacer {
     /// Obey a decision; `in_flight` is what is sent and not reported.
     pub fn obey(&mut self, now: Timestamp, decision: &Decision, in_flight: DataSize) {
         self.set_in_flight(decision, in_flight);
-        if decision.padding_rate != self.padding.rate {
-            rescale(&mut self.padding_drained, now, self.padding.rate, decision.padding_rate);
-            self.padding = DrainRate::new(decision.padding_rate);
+        if decision.pacing.padding_rate != self.padding.rate {
+            rescale(&mut self.padding_drained, now, self.padding.rate, decision.pacing.padding_rate);
+            self.padding = DrainRate::new(decision.pacing.padding_rate);
         }
-        self.asked = decision.pacing_rate;
-        if decision.burst != self.burst {
-            self.burst = decision.burst;
+        self.asked = decision.pacing.rate;
+        if decision.pacing.burst != self.burst {
+            self.burst = decision.pacing.burst;
             self.limit_burst();
         }
         self.pace(now);

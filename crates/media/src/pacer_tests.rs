@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::packet::VIDEO_SSRC;
+use legato_control::Pacing;
 
 fn packet(at_ms: i64, kind: PacketKind) -> MediaPacket {
     MediaPacket {
@@ -26,7 +27,8 @@ fn packet(at_ms: i64, kind: PacketKind) -> MediaPacket {
 fn pacer(burst_ms: i64) -> Pacer {
     let config = PacerConfig { burst_interval: TimeDelta::from_millis(burst_ms), ..PacerConfig::default() };
     let mut pacer = Pacer::new(config, Timestamp::ZERO);
-    let decision = Decision { pacing_rate: DataRate::from_mbps(1), ..Decision::of_target(DataRate::from_mbps(1)) };
+    let decision =
+        Decision { pacing: Pacing::at(DataRate::from_mbps(1)), ..Decision::of_target(DataRate::from_mbps(1)) };
     pacer.obey(Timestamp::ZERO, &decision, DataSize::ZERO);
     pacer
 }
@@ -78,7 +80,10 @@ fn a_frame_leaves_as_the_packets_it_was_cut_into() {
 fn a_burst_owes_what_its_packets_would_by_themselves() {
     for (burst_ms, smaller) in [(0, 0), (5, 77), (40, 76), (200, 71), (900, 10)] {
         let mut bursts = pacer(burst_ms);
-        let padded = Decision { padding_rate: DataRate::from_kbps(700), ..Decision::of_target(DataRate::from_mbps(1)) };
+        let padded = Decision {
+            pacing: Pacing { padding_rate: DataRate::from_kbps(700), ..Pacing::of_target(DataRate::from_mbps(1)) },
+            ..Decision::of_target(DataRate::from_mbps(1))
+        };
         bursts.obey(Timestamp::ZERO, &padded, DataSize::ZERO);
         let first = packet(0, PacketKind::Video);
         bursts.media.push_back(Burst { first, packets: 80, smaller });
@@ -112,7 +117,10 @@ fn a_controller_may_limit_bursts_in_bytes_at_any_pacing_rate() {
     ] {
         let mut pacer = pacer(40);
         let burst = limit.map(DataSize::from_bytes);
-        let decision = Decision { pacing_rate: DataRate::from_mbps(1), burst, ..Decision::of_target(DataRate::ZERO) };
+        let decision = Decision {
+            pacing: Pacing { burst, ..Pacing::at(DataRate::from_mbps(1)) },
+            ..Decision::of_target(DataRate::ZERO)
+        };
         pacer.obey(Timestamp::ZERO, &decision, DataSize::ZERO);
         (0..6).for_each(|_| pacer.push(packet(0, PacketKind::Video)));
         assert_eq!(departures_ms(&mut pacer, 1_000), expected, "{limit:?}");
@@ -164,8 +172,7 @@ fn a_full_window_holds_media_except_for_the_keep_alive() {
 fn padding_fills_the_padding_rate_when_no_media_waits() {
     let mut pacer = pacer(5);
     let decision = Decision {
-        pacing_rate: DataRate::from_mbps(2),
-        padding_rate: DataRate::from_bps(1_228 * 8 * 10),
+        pacing: Pacing { padding_rate: DataRate::from_bps(1_228 * 8 * 10), ..Pacing::at(DataRate::from_mbps(2)) },
         ..Decision::of_target(DataRate::from_mbps(1))
     };
     pacer.obey(Timestamp::ZERO, &decision, DataSize::ZERO);
@@ -193,7 +200,7 @@ fn a_probe_cluster_runs_at_its_own_rate_and_ends_when_it_has_both_minima() {
 fn a_queue_too_old_is_drained_faster_than_the_controllers_rate() {
     let mut pacer = pacer(5);
     (0..100).for_each(|_| pacer.push(packet(0, PacketKind::Video)));
-    let decision = Decision { pacing_rate: DataRate::from_kbps(100), ..Decision::of_target(DataRate::ZERO) };
+    let decision = Decision { pacing: Pacing::at(DataRate::from_kbps(100)), ..Decision::of_target(DataRate::ZERO) };
     // 125,000 bytes have 2 s − 1 s left: 1 Mbit/s.
     pacer.obey(Timestamp::from_secs(1), &decision, DataSize::ZERO);
     assert_eq!(pacer.drain_time(), TimeDelta::from_secs(1));
@@ -205,7 +212,7 @@ fn a_rate_change_keeps_the_debt_in_bytes() {
     pacer.push(packet(0, PacketKind::Video));
     pacer.push(packet(0, PacketKind::Video));
     assert!(pacer.pop(Timestamp::ZERO).is_some());
-    let decision = Decision { pacing_rate: DataRate::from_kbps(500), ..Decision::of_target(DataRate::ZERO) };
+    let decision = Decision { pacing: Pacing::at(DataRate::from_kbps(500)), ..Decision::of_target(DataRate::ZERO) };
     pacer.obey(Timestamp::from_millis(5), &decision, DataSize::ZERO);
     // Half of the 10 ms was paid; the rest takes 10 ms at half the rate.
     assert_eq!(pacer.next_deadline(Timestamp::from_millis(5)), Some(Timestamp::from_millis(15)));

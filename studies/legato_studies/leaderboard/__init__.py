@@ -4,21 +4,22 @@ What is played is :func:`leaderboard`; :mod:`legato_studies.leaderboard.page` wr
 """
 
 from legato_studies.leaderboard.board import CLIPS, ENCODERS, PARTS, Board, Size, leaderboard
-from legato_studies.leaderboard.calls import Calls
-from legato_studies.leaderboard.links import NAMES, held_out, mixed
+from legato_studies.leaderboard.calls import Calls, Link
+from legato_studies.leaderboard.links import FAMILIES, by_turns, untuned_links
 from legato_studies.leaderboard.page import write_markdown, write_page
 
 __all__ = [
     "CLIPS",
     "ENCODERS",
-    "NAMES",
+    "FAMILIES",
     "PARTS",
     "Board",
     "Calls",
+    "Link",
     "Size",
-    "held_out",
+    "by_turns",
     "leaderboard",
-    "mixed",
+    "untuned_links",
     "write_markdown",
     "write_page",
 ]

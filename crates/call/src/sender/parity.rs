@@ -21,7 +21,7 @@ impl Sender {
         let target = self.decision.target_bitrate;
         let full = u64::from(MAX_UDP_PAYLOAD_BYTES + IP_UDP_BYTES);
         let packets = (target * interval).as_bytes().div_ceil(full).min(u64::from(u16::MAX)) as u16;
-        self.parity.without(target, packets, self.decision.fec_rate)
+        self.parity.without(target, packets, self.decision.sending.fec_rate)
     }
 
     /// Parity of an erasure code over the frame's packets, which carry at most `payload_bytes`: as many as the rule says,
@@ -34,12 +34,12 @@ impl Sender {
             }
             return;
         }
-        if self.decision.fec_rate == DataRate::ZERO {
+        if self.decision.sending.fec_rate == DataRate::ZERO {
             self.fec_credit_bytes = 0;
             return;
         }
         let interval = self.source.content().frame_rate.interval();
-        self.fec_credit_bytes += (self.decision.fec_rate * interval).as_bytes();
+        self.fec_credit_bytes += (self.decision.sending.fec_rate * interval).as_bytes();
         let size = u64::from(payload_bytes + PACKET_OVERHEAD_BYTES);
         let mut parity = 0;
         while self.fec_credit_bytes >= size && parity < count {

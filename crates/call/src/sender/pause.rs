@@ -4,7 +4,7 @@
 //! as in a real call it sees that nothing is sent.
 
 use super::{MIN_KEYFRAME_INTERVAL, Sender};
-use legato_control::Decision;
+use legato_control::{Decision, Pacing};
 use legato_media::pacer::Pacer;
 use legato_trace::{Record, TraceSink};
 use legato_units::DataRate;
@@ -43,9 +43,9 @@ impl Sender {
         let padding_rate = match (self.paused, self.config.pad_to_target) {
             (true, _) => DataRate::ZERO,
             (false, true) => self.allowed(),
-            (false, false) => self.decision.padding_rate,
+            (false, false) => self.decision.pacing.padding_rate,
         };
-        Decision { padding_rate, ..self.decision }
+        Decision { pacing: Pacing { padding_rate, ..self.decision.pacing }, ..self.decision }
     }
 
     /// What the encoder may use of the target: no more than frames of the size that the controller allows.
@@ -61,7 +61,7 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use crate::{AudioConfig, FeedbackFormat, Sender, SenderConfig, SenderInput, SenderOutput};
-    use legato_control::{Decision, Event, PacketKind, ProbeCluster, RateController};
+    use legato_control::{Decision, Event, Pacing, PacketKind, ProbeCluster, RateController};
     use legato_media::encoder::statistical::{Config, Statistical};
     use legato_media::pacer::PacerConfig;
     use legato_media::{Content, FrameRate, Source};
@@ -83,7 +83,9 @@ mod tests {
             }
         }
         fn decision(&self) -> Decision {
-            Decision { padding_rate: DataRate::from_mbps(1), ..Decision::of_target(DataRate::from_kbps(500)) }
+            let target = DataRate::from_kbps(500);
+            let pacing = Pacing { padding_rate: DataRate::from_mbps(1), ..Pacing::of_target(target) };
+            Decision { pacing, ..Decision::of_target(target) }
         }
         fn next_deadline(&self) -> Option<Timestamp> {
             Some(self.next_probe)

@@ -26,7 +26,7 @@ impl Sender {
                     self.take_feedback(sink, |history, now, reports| history.join(now, &feedback, reports));
                 }
                 Message::Nack(nack)
-                    if self.config.retransmit && !self.decision.cease && nack.media_ssrc == VIDEO_SSRC =>
+                    if self.config.retransmit && !self.decision.sending.cease && nack.media_ssrc == VIDEO_SSRC =>
                 {
                     for seq in nack.seqs() {
                         // Repair that may not be sent now is requested again.
@@ -71,7 +71,7 @@ impl Sender {
     /// and the way to the receiver.
     fn is_last_repair(&self, age: TimeDelta) -> bool {
         let next = age + self.round_trip_time + self.round_trip_time / 2;
-        self.decision.repair_deadline.is_some_and(|deadline| next > deadline)
+        self.decision.sending.repair_deadline.is_some_and(|deadline| next > deadline)
     }
 
     fn take_feedback(

@@ -7,7 +7,7 @@ impl Sender {
     /// Before a picture is coded: drop what has waited longer than the decision allows. The picture then begins anew,
     /// since what it would be predicted from was never sent, and takes over the numbers of what was dropped.
     pub(super) fn drop_stale_frames(&mut self) {
-        let Some(longest) = self.decision.drop_queued else { return };
+        let Some(longest) = self.decision.sending.drop_queued else { return };
         let Some(dropped) = self.pacer.drop_frames(self.now, longest) else { return };
         self.rtp_seq = dropped.rtp_seq;
         self.fec_seq = dropped.parity_seq.unwrap_or(self.fec_seq);

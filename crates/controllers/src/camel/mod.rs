@@ -15,8 +15,8 @@ use legato_control::estimate::frame_trips::{FrameTrip, FrameTrips};
 use legato_control::estimate::silence::Silence;
 use legato_control::estimate::windowed_min::WindowedMin;
 use legato_control::{
-    BuildError, Construct, Context, Decision, Event, FeedbackRule, NoAssets, PacketKind, ProbeCluster, RateController,
-    RateLimits, SentPacket, Side, TransportFeedback,
+    BuildError, Construct, Context, Decision, Event, FeedbackRule, NoAssets, Pacing, PacketKind, ProbeCluster,
+    RateController, RateLimits, SentPacket, Side, TransportFeedback,
 };
 use legato_units::{Burst, DataRate, DataSize, TimeDelta, Timestamp};
 use schemars::JsonSchema;
@@ -219,7 +219,11 @@ impl RateController for Camel {
         // Deviates from [liu2026]'s public code, which paces at the target: our encoders fill it, and what waits when the
         // rate falls would wait for good. The window does the slowing.
         let pacing_rate = self.limits.clamp(DataRate::from_bps_f64(self.bandwidth_bps)).max(target);
-        Decision { pacing_rate, burst, congestion_window: self.window(), ..Decision::of_target(target) }
+        Decision {
+            pacing: Pacing { burst, ..Pacing::at(pacing_rate) },
+            congestion_window: self.window(),
+            ..Decision::of_target(target)
+        }
     }
 
     fn next_deadline(&self) -> Option<Timestamp> {
@@ -297,7 +301,7 @@ mod tests {
         frame(&mut camel, 0, 20, 0, &[]);
         assert_eq!(camel.target(), DataRate::from_mbps(4));
         assert_eq!(camel.window(), Some(DataSize::from_bytes(16_000)));
-        assert_eq!(camel.decision().burst, Some(DataSize::from_bytes(12_288)));
+        assert_eq!(camel.decision().pacing.burst, Some(DataSize::from_bytes(12_288)));
         camel.on_trip(Timestamp::from_millis(40), &FrameTrip { frame: 1, bytes: 9_000, ..trip() });
         assert!((camel.bandwidth_bps - 4.4e6).abs() < 1.0, "{}", camel.bandwidth_bps);
     }
@@ -324,7 +328,7 @@ mod tests {
             frame(&mut camel, number, 20, 0, &[3, 4]);
         }
         assert!(camel.burst_length.fallback() && camel.fallback.is_some());
-        assert_eq!(camel.decision().burst, None);
+        assert_eq!(camel.decision().pacing.burst, None);
         for number in 1_200..1_400 {
             frame(&mut camel, number, 20, 0, &[]);
         }

@@ -63,7 +63,7 @@ impl Call {
         }
         self.breakers.on_event(now, &Event::RoundTripTime(TimeDelta::from_millis(rtt_ms)));
         self.report(VIDEO, fraction_lost, highest_seq);
-        !self.breakers.decision().cease
+        !self.breakers.decision().sending.cease
     }
 
     fn second(&mut self, packets: u64, rtt_ms: i64, fraction_lost: u8, highest_seq: u32) -> bool {
@@ -111,7 +111,9 @@ fn no_rtcp_for_three_intervals_ends_the_sending() {
     call.breakers.on_event(due, &Event::Deadline);
     assert_eq!(call.trip(), Some((Breaker::RtcpTimeout, 21_000)));
     let decision = call.breakers.decision();
-    assert!(decision.cease && decision.target_bitrate == DataRate::ZERO && decision.pacing_rate == DataRate::ZERO);
+    assert!(
+        decision.sending.cease && decision.target_bitrate == DataRate::ZERO && decision.pacing.rate == DataRate::ZERO
+    );
     assert_eq!(call.breakers.next_deadline(), None);
 }
 
@@ -225,7 +227,7 @@ fn ten_times_the_rate_of_tcp_is_divided_by_ten_and_then_ended() {
     assert_eq!(call.breakers.decision().target_bitrate, DataRate::from_mbps(2));
     assert!(call.second(385, 100, 26, 3));
     let reduced = call.breakers.decision();
-    assert_eq!((reduced.target_bitrate.as_bps(), reduced.pacing_rate.as_bps()), (369_600, 924_000));
+    assert_eq!((reduced.target_bitrate.as_bps(), reduced.pacing.rate.as_bps()), (369_600, 924_000));
     for n in 4..6 {
         assert!(call.second(385, 100, 26, n));
     }
@@ -288,7 +290,7 @@ fn audio_that_does_not_arrive_ends_the_call() {
         call.report(AUDIO, 0, 7);
     }
     assert_eq!(call.trip(), Some((Breaker::MediaTimeout, 6_000)));
-    assert!(call.breakers.decision().cease);
+    assert!(call.breakers.decision().sending.cease);
 }
 
 /// [rfc8083] §4.3: where reports come every 250 ms, that is Tdr: ten round trips of 100 ms are then four intervals, and a
@@ -325,7 +327,7 @@ fn a_restart_waits_as_long_as_the_breaker_took() {
     while call.second(20, 100, 0, 500) {}
     assert_eq!((call.trip(), call.breakers.next_deadline()), (Some((Breaker::MediaTimeout, 6_000)), Some(at(11_000))));
     call.breakers.on_event(at(11_000), &Event::Deadline);
-    assert_eq!((call.trip(), call.breakers.decision().cease), (None, false));
+    assert_eq!((call.trip(), call.breakers.decision().sending.cease), (None, false));
     call.now_ms = 11_000;
     for _ in 0..5 {
         assert!(call.second(20, 100, 0, 500), "counted anew");

@@ -10,7 +10,9 @@
 //! packets sent. Td is a parameter; Tdr is measured, as the interval of the reports that come.
 
 use legato_control::steering::{Pipeline, Steered};
-use legato_control::{Decision, Event, FeedbackRule, PacketKind, ProbeCluster, RateController, ReceptionReport};
+use legato_control::{
+    Decision, Event, FeedbackRule, Pacing, PacketKind, ProbeCluster, RateController, ReceptionReport, SendingWishes,
+};
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use std::ops::DerefMut;
 use stream::{Known, Stream, Verdict};
@@ -305,14 +307,20 @@ where
             return decision;
         }
         if self.tripped.is_some() {
-            return Decision { cease: true, ..Decision::of_target(DataRate::ZERO) };
+            return Decision {
+                sending: SendingWishes { cease: true, ..SendingWishes::default() },
+                ..Decision::of_target(DataRate::ZERO)
+            };
         }
         let Some(Reduction { max, .. }) = self.reduction else { return decision };
         Decision {
             target_bitrate: decision.target_bitrate.min(max),
-            pacing_rate: decision.pacing_rate.min(max.scale(2.5)),
-            padding_rate: DataRate::ZERO,
-            fec_rate: decision.fec_rate.min(max),
+            pacing: Pacing {
+                rate: decision.pacing.rate.min(max.scale(2.5)),
+                padding_rate: DataRate::ZERO,
+                ..decision.pacing
+            },
+            sending: SendingWishes { fec_rate: decision.sending.fec_rate.min(max), ..decision.sending },
             ..decision
         }
     }

@@ -30,8 +30,8 @@ impl Path {
         self.now += TimeDelta::from_millis(50);
         let decision = self.fbra.decision();
         let count = |rate: DataRate| (rate * TimeDelta::from_millis(50)).as_bytes().div_ceil(1_000);
-        let media = count(decision.target_bitrate.saturating_sub(decision.fec_rate)) * self.used_percent / 100;
-        let parity = count(decision.fec_rate);
+        let media = count(decision.target_bitrate.saturating_sub(decision.sending.fec_rate)) * self.used_percent / 100;
+        let parity = count(decision.sending.fec_rate);
         let departure = self.now - TimeDelta::from_millis(60);
         let arrival =
             PeerTimestamp::from_nanos((departure - Timestamp::ZERO).as_nanos() + (self.delay_ms + 9_000) * 1_000_000);
@@ -77,14 +77,14 @@ impl Path {
 #[test]
 fn a_path_that_takes_the_parity_gets_media_in_its_place() {
     let mut path = Path::new(Config::default());
-    assert_eq!(path.fbra.decision().fec_rate, DataRate::ZERO);
+    assert_eq!(path.fbra.decision().sending.fec_rate, DataRate::ZERO);
     assert_eq!(path.until_change(), State::Probe);
     let probing = path.fbra.decision();
     let kbps = |rate: DataRate| rate.as_kbps_f64().round() as u64;
-    assert_eq!((kbps(probing.target_bitrate), kbps(probing.fec_rate)), (914, 114));
+    assert_eq!((kbps(probing.target_bitrate), kbps(probing.sending.fec_rate)), (914, 114));
     assert_eq!(path.until_change(), State::Up);
     let up = path.fbra.decision();
-    assert_eq!((kbps(up.target_bitrate), up.fec_rate), (914, DataRate::ZERO));
+    assert_eq!((kbps(up.target_bitrate), up.sending.fec_rate), (914, DataRate::ZERO));
     assert_eq!(path.until_change(), State::Stay);
 }
 
@@ -100,7 +100,7 @@ fn a_climb_goes_no_higher_than_what_the_path_has_delivered() {
         best = best.max(path.fbra.goodputs[0]);
         assert!(path.fbra.rate <= before.max(best), "{} climbs above {best}", path.fbra.rate);
     }
-    assert_eq!(path.fbra.decision().fec_rate, DataRate::ZERO);
+    assert_eq!(path.fbra.decision().sending.fec_rate, DataRate::ZERO);
     let full = Path { used_percent: 100, ..Path::new(Config::default()) };
     let climbed = (0..400).fold(full, |mut path, _| {
         path.feedback();
@@ -187,7 +187,7 @@ fn after_losses_every_frame_gets_parity() {
     assert_eq!((with.parity(), without.parity()), (Some(2), None));
     let decision = with.decision();
     assert_eq!(decision.target_bitrate, with.rate);
-    assert_eq!(decision.fec_rate, with.rate.scale(1.0 / 3.0));
+    assert_eq!(decision.sending.fec_rate, with.rate.scale(1.0 / 3.0));
 }
 
 #[test]

@@ -17,7 +17,8 @@ mod state;
 pub use config::Config;
 use legato_control::estimate::silence::Silence;
 use legato_control::{
-    BuildError, Construct, Context, Decision, Event, PacketKind, RateController, RateLimits, Side, TransportFeedback,
+    BuildError, Construct, Context, Decision, Event, PacketKind, RateController, RateLimits, SendingWishes, Side,
+    TransportFeedback,
 };
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use report::{DelayHistory, Interval, OneWayDelay};
@@ -253,7 +254,8 @@ impl RateController for Fbra {
         // A probe comes on top of the media; protection is taken out of it.
         let wanted = if self.state == State::Probe { self.rate.scale(1.0 + 1.0 / n) } else { self.rate };
         let target = self.limits.clamp(wanted);
-        Decision { fec_rate: target.scale(1.0 / (n + 1.0)), ..Decision::of_target(target) }
+        let sending = SendingWishes { fec_rate: target.scale(1.0 / (n + 1.0)), ..SendingWishes::default() };
+        Decision { sending, ..Decision::of_target(target) }
     }
 
     fn next_deadline(&self) -> Option<Timestamp> {

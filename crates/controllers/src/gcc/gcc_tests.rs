@@ -53,10 +53,10 @@ fn sent(seq: u64, in_flight_bytes: u64) -> Event {
 fn it_starts_at_the_start_rate_and_paces_at_two_and_a_half_until_the_first_feedback() {
     let mut gcc = gcc(Config::default());
     assert_eq!(gcc.decision().target_bitrate, LIMITS.start);
-    assert_eq!(gcc.decision().pacing_rate, DataRate::from_kbps(750));
+    assert_eq!(gcc.decision().pacing.rate, DataRate::from_kbps(750));
     gcc.on_event(at(100), &feedback(vec![report(0, 10, 1_000, true)]));
     let decision = gcc.decision();
-    assert_eq!(decision.pacing_rate, decision.target_bitrate.scale(1.1));
+    assert_eq!(decision.pacing.rate, decision.target_bitrate.scale(1.1));
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn an_overfull_window_lowers_the_target_if_frames_are_not_dropped() {
     let after = gcc.decision();
     // 0.9 to the power of 20 is 0.12.
     assert!(after.target_bitrate < before.target_bitrate.scale(0.13));
-    assert_eq!(after.pacing_rate, before.pacing_rate, "pacing does not queue what is pushed back");
+    assert_eq!(after.pacing.rate, before.pacing.rate, "pacing does not queue what is pushed back");
     assert_eq!(gcc.next_deadline(), Some(at(5_119 + 25)));
 }
 

@@ -7,7 +7,8 @@ use super::{Gcc, LossState, RobustThroughput};
 use super::{delay_based::DelayBased, probe_controller::LimitedBy, probe_estimator::ProbeEstimator};
 use legato_control::estimate::overuse::BandwidthUsage;
 use legato_control::{
-    Decision, EncoderWishes, Event, PacketReport, PacketReports, RateLimits, RunFate, SentPacket, TransportFeedback,
+    Decision, EncoderWishes, Event, Pacing, PacketReport, PacketReports, RateLimits, RunFate, SentPacket,
+    TransportFeedback,
 };
 use legato_units::{Burst, DataRate, DataSize, TimeDelta, Timestamp};
 
@@ -195,8 +196,7 @@ impl Gcc {
             padding = padding.max(self.target);
         }
         self.decision = Decision {
-            pacing_rate: whole.scale(factor),
-            padding_rate: padding.min(pushed).min(target),
+            pacing: Pacing { padding_rate: padding.min(pushed).min(target), ..Pacing::at(whole.scale(factor)) },
             encoder: EncoderWishes { drop_one_frame_in: self.pushback.drop_one_frame_in(), ..Default::default() },
             ..Decision::of_target(target)
         };

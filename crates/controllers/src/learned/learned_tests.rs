@@ -56,7 +56,7 @@ fn an_action_takes_effect_at_its_deadline_and_not_before() {
     assert_eq!(controller.next_deadline(), Some(MS(50)));
     controller.on_event(MS(50), &Event::Deadline);
     assert_eq!(controller.decision().target_bitrate, DataRate::from_kbps(1_500));
-    assert_eq!(controller.decision().padding_rate, DataRate::from_kbps(1_500));
+    assert_eq!(controller.decision().pacing.padding_rate, DataRate::from_kbps(1_500));
     assert_eq!(controller.next_decision(), MS(100));
 }
 

@@ -24,7 +24,9 @@ use legato_control::observation::{History, Layout};
 use legato_control::policy::{Hand, MAX_INTERVAL_RTT_FACTOR, Manifest, NetworkPolicy, Policy};
 use legato_control::steering::{Pipeline, Steered};
 use legato_control::window::{Window, WindowStats};
-use legato_control::{BuildError, Construct, Context, Decision, Event, NoAssets, RateController, RateLimits, Side};
+use legato_control::{
+    BuildError, Construct, Context, Decision, Event, NoAssets, Pacing, RateController, RateLimits, Side,
+};
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -254,8 +256,9 @@ impl<S: Scheme> RateController for Learned<S> {
     }
 
     fn decision(&self) -> Decision {
-        let pacing_rate = self.target.scale(self.config.pacing_factor);
-        Decision { pacing_rate, ..S::decision(self.target) }
+        let rate = self.target.scale(self.config.pacing_factor);
+        let decision = S::decision(self.target);
+        Decision { pacing: Pacing { rate, ..decision.pacing }, ..decision }
     }
 
     fn next_deadline(&self) -> Option<Timestamp> {

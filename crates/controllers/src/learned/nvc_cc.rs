@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn an_interval_is_the_latency_gradient_the_latency_ratio_and_the_sending_ratio() {
         assert_eq!((NvcCcScheme::INTERVAL.as_millis(), NvcCcScheme::LAYOUT.len()), (50, 30));
-        assert!(NvcCcScheme::decision(DataRate::from_mbps(1)).padding_rate == DataRate::from_mbps(1));
+        assert!(NvcCcScheme::decision(DataRate::from_mbps(1)).pacing.padding_rate == DataRate::from_mbps(1));
         let stats = WindowStats {
             span: TimeDelta::from_millis(50),
             sent_packets: 30,

@@ -4,7 +4,7 @@
 use legato_control::action::ActionSpace;
 use legato_control::observation::Layout;
 use legato_control::window::WindowStats;
-use legato_control::{BuildError, Construct, Context, Decision, Event, Side};
+use legato_control::{BuildError, Construct, Context, Decision, Event, Pacing, Side};
 use legato_units::{DataRate, TimeDelta, Timestamp};
 
 /// A paper's part of a learned controller.
@@ -63,6 +63,6 @@ pub trait Scheme: Clone + Send + Sized + 'static {
     /// The sender's decision at a target within bounds; depends on nothing else.
     fn decision(target: DataRate) -> Decision {
         let padding_rate = if Self::PADDING { target } else { DataRate::ZERO };
-        Decision { padding_rate, ..Decision::of_target(target) }
+        Decision { pacing: Pacing { padding_rate, ..Pacing::of_target(target) }, ..Decision::of_target(target) }
     }
 }

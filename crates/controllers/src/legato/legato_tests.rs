@@ -324,7 +324,7 @@ fn parity_is_for_single_losses_that_repair_would_be_late_for() {
     link.pictures(0..600, 100.0);
     let expected = link.controller.path.losses.expected_ratio();
     let decision = link.controller.decision();
-    assert!(expected > 0.05 && decision.repair_deadline == Some(REPAIR_DEADLINE));
+    assert!(expected > 0.05 && decision.sending.repair_deadline == Some(REPAIR_DEADLINE));
     assert!((link.controller.parity_ratio() - 0.25 * expected).abs() < 1e-9, "{}", link.controller.parity_ratio());
     link.behind = |report| {
         if report.transport_seq % 40 < 4 {
@@ -345,5 +345,5 @@ fn marks_lower_the_rate() {
     link.pictures(151..181, 100.0);
     let after = link.picture(181 * 33, 100.0);
     assert!(after.target_bitrate.as_bps_f64() < 0.5 * before.as_bps_f64());
-    assert_eq!(after.burst, Some(DataSize::ZERO));
+    assert_eq!(after.pacing.burst, Some(DataSize::ZERO));
 }

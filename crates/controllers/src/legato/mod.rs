@@ -36,8 +36,8 @@ use legato_control::estimate::belief::{Belief, Evidence};
 use legato_control::estimate::frame_interval::FrameInterval;
 use legato_control::estimate::silence::Silence;
 use legato_control::{
-    BuildError, Construct, Context, Decision, EncoderWishes, Event, FeedbackRule, PacketReport, RateController,
-    RateLimits, Side, TransportFeedback,
+    BuildError, Construct, Context, Decision, EncoderWishes, Event, FeedbackRule, Pacing, PacketReport, RateController,
+    RateLimits, SendingWishes, Side, TransportFeedback,
 };
 use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use schemars::JsonSchema;
@@ -449,10 +449,13 @@ impl RateController for Legato {
         let target = self.limits.clamp(DataRate::from_bps_f64(self.plan.target * 8.0));
         let (pace, burst) = self.pacing();
         Decision {
-            pacing_rate: DataRate::from_bps_f64(pace * 8.0).max(target),
-            burst,
-            fec_rate: target.scale(self.parity_ratio()),
-            repair_deadline: (self.path.losses.expected_ratio() >= REPAIR_ABOVE_LOSS_RATIO).then_some(REPAIR_DEADLINE),
+            pacing: Pacing { burst, ..Pacing::at(DataRate::from_bps_f64(pace * 8.0).max(target)) },
+            sending: SendingWishes {
+                fec_rate: target.scale(self.parity_ratio()),
+                repair_deadline: (self.path.losses.expected_ratio() >= REPAIR_ABOVE_LOSS_RATIO)
+                    .then_some(REPAIR_DEADLINE),
+                ..Default::default()
+            },
             encoder: EncoderWishes {
                 max_frame_size: Some(DataSize::from_bytes(self.plan.max_frame_bytes as u64)),
                 drop_one_frame_in: self.plan.skip.then_some(1),

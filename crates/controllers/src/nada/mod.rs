@@ -25,7 +25,8 @@ pub use config::Config;
 use congestion::{Congestion, Message};
 use legato_control::estimate::silence::Silence;
 use legato_control::{
-    BuildError, Construct, Context, Decision, Event, PacketReport, RateController, RateLimits, Side, TransportFeedback,
+    BuildError, Construct, Context, Decision, Event, Pacing, PacketReport, RateController, RateLimits, Side,
+    TransportFeedback,
 };
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use reference_rate::GradualInput;
@@ -169,7 +170,7 @@ impl RateController for Nada {
         let video = DataRate::from_bps_f64(self.reference_bps - self.shaping_bps(self.config.video_shaping_gain));
         let sending = DataRate::from_bps_f64(self.reference_bps + self.shaping_bps(self.config.sending_shaping_gain));
         let target = self.limits.clamp(video);
-        Decision { pacing_rate: self.limits.clamp(sending).max(target), ..Decision::of_target(target) }
+        Decision { pacing: Pacing::at(self.limits.clamp(sending).max(target)), ..Decision::of_target(target) }
     }
 
     fn next_deadline(&self) -> Option<Timestamp> {

@@ -71,7 +71,7 @@ fn a_backlog_slows_the_encoder_and_hastens_the_pacer() {
         let queue = PacerQueue { size: DataSize::from_bytes(bytes), drain: TimeDelta::ZERO };
         nada.on_event(at(0), &Event::PacerQueue(queue));
         let decision = nada.decision();
-        (decision.target_bitrate.as_bps(), decision.pacing_rate.as_bps())
+        (decision.target_bitrate.as_bps(), decision.pacing.rate.as_bps())
     };
     assert_eq!(rates(0), (800_000, 800_000));
     assert_eq!(rates(1_000), (776_000, 824_000));

@@ -14,7 +14,9 @@ use fdace::{Fdace, Weights};
 use legato_control::estimate::frame_interval::FrameInterval;
 use legato_control::estimate::frame_trips::{FrameTrip, FrameTrips};
 use legato_control::estimate::silence::Silence;
-use legato_control::{BuildError, Construct, Context, Decision, Event, FeedbackRule, RateController, RateLimits, Side};
+use legato_control::{
+    BuildError, Construct, Context, Decision, Event, FeedbackRule, Pacing, RateController, RateLimits, Side,
+};
 use legato_units::{DataRate, DataSize, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -247,8 +249,7 @@ impl RateController for Ndtc {
     fn decision(&self) -> Decision {
         let target = self.target();
         Decision {
-            pacing_rate: self.pacing_rate.max(target),
-            burst: Some(DataSize::ZERO),
+            pacing: Pacing { burst: Some(DataSize::ZERO), ..Pacing::at(self.pacing_rate.max(target)) },
             ..Decision::of_target(target)
         }
     }

@@ -97,7 +97,7 @@ fn call(ndtc: &mut Ndtc, frames: u32, capacity_bps: f64) -> f64 {
             encoder_bitrate: ndtc.target(),
         };
         ndtc.on_event(Timestamp::from_nanos(begin_ns as i64), &Event::FrameEncoded(info));
-        let gap_ns = 8e12 / ndtc.decision().pacing_rate.as_bps_f64();
+        let gap_ns = 8e12 / ndtc.decision().pacing.rate.as_bps_f64();
         let packets = size.div_ceil(1_000) as u16;
         let reports: Vec<PacketReport> = (0..packets)
             .map(|index| {

@@ -124,7 +124,7 @@ fn call(pudica: &mut Pudica, frames: u32, capacity_bps: f64) -> f64 {
             encoder_bitrate: pudica.target(),
         };
         pudica.on_event(Timestamp::from_nanos(begin_ns as i64), &Event::FrameEncoded(info));
-        let gap_ns = 8e12 / pudica.decision().pacing_rate.as_bps_f64();
+        let gap_ns = 8e12 / pudica.decision().pacing.rate.as_bps_f64();
         let packets = size.div_ceil(1_000) as u16;
         let reports: Vec<_> = (0..packets)
             .map(|index| {

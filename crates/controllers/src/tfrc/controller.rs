@@ -3,7 +3,9 @@
 
 use super::config::Config;
 use super::sender::TfrcSender;
-use legato_control::{BuildError, Construct, Context, Decision, Event, FeedbackRule, RateController, RateLimits, Side};
+use legato_control::{
+    BuildError, Construct, Context, Decision, Event, FeedbackRule, Pacing, RateController, RateLimits, Side,
+};
 use legato_units::{DataRate, Timestamp};
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -69,7 +71,7 @@ impl<F: Flavour> Construct for TfrcController<F> {
 impl<F: Flavour> TfrcController<F> {
     fn publish(&mut self) {
         let [target, pacing_rate] = self.flavour.rates(&self.sender).map(|rate| self.limits.clamp(rate));
-        self.decision = Decision { pacing_rate, ..Decision::of_target(target) };
+        self.decision = Decision { pacing: Pacing::at(pacing_rate), ..Decision::of_target(target) };
     }
 }
 

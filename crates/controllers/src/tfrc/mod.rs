@@ -55,7 +55,7 @@ mod tests {
             tfrc.sender.on_sent(1_000);
             tfrc.on_event(Timestamp::from_secs(s), &Event::Deadline);
             let decision = tfrc.decision();
-            assert_eq!(decision.pacing_rate, decision.target_bitrate);
+            assert_eq!(decision.pacing.rate, decision.target_bitrate);
             assert_eq!((decision.target_bitrate.as_bps() + 500) / 1_000, kbps);
         }
     }

@@ -15,7 +15,8 @@ use copa::Copa;
 use encoder_share::EncoderShare;
 use legato_control::estimate::silence::Silence;
 use legato_control::{
-    BuildError, Construct, Context, Decision, EncoderWishes, Event, FeedbackRule, RateController, RateLimits, Side,
+    BuildError, Construct, Context, Decision, EncoderWishes, Event, FeedbackRule, Pacing, RateController, RateLimits,
+    Side,
 };
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use schemars::JsonSchema;
@@ -161,9 +162,11 @@ impl RateController for Vidaptive {
         let target = self.limits.clamp(rate.scale(self.share.alpha()));
         let fills = self.config.fill && !self.paused && !self.quiet && !self.silence.lasts();
         Decision {
-            pacing_rate: rate,
-            burst: Some(DataSize::ZERO),
-            padding_rate: if fills { rate } else { DataRate::ZERO },
+            pacing: Pacing {
+                rate,
+                burst: Some(DataSize::ZERO),
+                padding_rate: if fills { rate } else { DataRate::ZERO },
+            },
             congestion_window: Some(self.copa.window()),
             encoder: EncoderWishes { drop_one_frame_in: self.paused.then_some(1), ..Default::default() },
             ..Decision::of_target(target)
@@ -229,10 +232,10 @@ mod tests {
         vidaptive.on_event(at(0), &Event::FrameEncoded(frame));
         capture(&mut vidaptive, 33);
         assert_eq!(vidaptive.decision().encoder.drop_one_frame_in, None);
-        assert_eq!(vidaptive.decision().padding_rate, DataRate::from_mbps(1));
+        assert_eq!(vidaptive.decision().pacing.padding_rate, DataRate::from_mbps(1));
         capture(&mut vidaptive, 66);
         assert_eq!(vidaptive.decision().encoder.drop_one_frame_in, Some(1));
-        assert_eq!(vidaptive.decision().padding_rate, DataRate::ZERO);
+        assert_eq!(vidaptive.decision().pacing.padding_rate, DataRate::ZERO);
         let empty = legato_control::PacerQueue::default();
         vidaptive.on_event(at(80), &Event::PacerQueue(empty));
         capture(&mut vidaptive, 99);
@@ -247,9 +250,9 @@ mod tests {
         let quiet = vidaptive.next_deadline().unwrap();
         assert_eq!(quiet, Timestamp::from_nanos(25_083_000));
         vidaptive.on_event(quiet, &Event::Deadline);
-        assert_eq!(vidaptive.decision().padding_rate, DataRate::ZERO);
+        assert_eq!(vidaptive.decision().pacing.padding_rate, DataRate::ZERO);
         assert_eq!(vidaptive.next_deadline(), None);
         capture(&mut vidaptive, 33);
-        assert_eq!(vidaptive.decision().padding_rate, DataRate::from_mbps(1));
+        assert_eq!(vidaptive.decision().pacing.padding_rate, DataRate::from_mbps(1));
     }
 }

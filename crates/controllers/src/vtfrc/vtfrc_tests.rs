@@ -79,7 +79,7 @@ fn a_more_complex_frame_gets_more_than_tfrcs_rate() {
     assert!((vtfrc.flavour.last_complexity - c).abs() < 1e-6, "{}", vtfrc.flavour.last_complexity);
     let expected = trans + c * (instant - trans);
     assert!((decision.target_bitrate.as_bps_f64() - expected).abs() < 2.0);
-    assert_eq!(decision.pacing_rate, decision.target_bitrate);
+    assert_eq!(decision.pacing.rate, decision.target_bitrate);
 }
 
 #[test]
@@ -96,13 +96,13 @@ fn no_frame_gets_more_than_the_instantaneous_rate() {
     let (mut vtfrc, now) = with_a_gap();
     let decision = capture(&mut vtfrc, now, &[1.0, 5.0, 25.0, 125.0]);
     assert!(vtfrc.flavour.last_complexity > 1.0);
-    assert_eq!(decision.pacing_rate.as_bps(), vtfrc.flavour.instant_bps(&vtfrc.sender).unwrap().round() as u64);
+    assert_eq!(decision.pacing.rate.as_bps(), vtfrc.flavour.instant_bps(&vtfrc.sender).unwrap().round() as u64);
     // More loss than the mean includes: R_instant is below R_trans, and so is the sending rate.
     let mut lossy = build();
     let now = after_rounds(&mut lossy, 107, |round| round % 10 == 0 || round == 103 || round == 106);
     assert!(lossy.flavour.instant_bps(&lossy.sender).unwrap() < trans_bps(&lossy.sender));
     let decision = capture(&mut lossy, now, &[4.0; 5]);
-    assert_eq!(decision.pacing_rate.as_bps(), lossy.flavour.instant_bps(&lossy.sender).unwrap().round() as u64);
+    assert_eq!(decision.pacing.rate.as_bps(), lossy.flavour.instant_bps(&lossy.sender).unwrap().round() as u64);
 }
 
 /// [vtfrc] eq. (8) apart from [vtfrc] eq. (9): with R_instant the lower, as printed the encoder still gets R_target =
@@ -117,11 +117,11 @@ fn as_printed_the_encoder_gets_more_than_is_sent() {
     };
     let (trans, instant, shipped) = lossy(Config::default());
     assert!(instant < 0.95 * trans, "{instant} below {trans}");
-    assert_eq!(shipped.target_bitrate, shipped.pacing_rate);
+    assert_eq!(shipped.target_bitrate, shipped.pacing.rate);
     let (_, _, printed) = lossy(Config { cap_target: false, ..Config::default() });
     assert!((printed.target_bitrate.as_bps_f64() - trans).abs() < 2.0, "like its past: C = 0");
-    assert_eq!(printed.pacing_rate, shipped.pacing_rate);
-    assert_eq!(printed.pacing_rate.as_bps(), instant.round() as u64);
+    assert_eq!(printed.pacing.rate, shipped.pacing.rate);
+    assert_eq!(printed.pacing.rate.as_bps(), instant.round() as u64);
 }
 
 #[test]

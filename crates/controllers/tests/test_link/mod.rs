@@ -165,7 +165,7 @@ impl<'a> Call<'a> {
         if self.link.windowed {
             // The rest of a frame goes with the next one.
             let size = DataSize::from_bytes(self.media as u64 / PACKET * PACKET);
-            let drain = size / controller.decision().pacing_rate.max(DataRate::from_kbps(10));
+            let drain = size / controller.decision().pacing.rate.max(DataRate::from_kbps(10));
             self.deliver(controller, now, &Event::PacerQueue(PacerQueue { size, drain }), observer);
         }
     }
@@ -195,7 +195,7 @@ impl<'a> Call<'a> {
                     }
                     (rate, Some(id))
                 }
-                None if self.media >= PACKET as f64 => (controller.decision().pacing_rate, None),
+                None if self.media >= PACKET as f64 => (controller.decision().pacing.rate, None),
                 None => return,
             };
             let kind = if self.media >= PACKET as f64 { PacketKind::Video } else { PacketKind::Padding };

@@ -27,8 +27,8 @@ use super::round_trip::{self, SmoothedRtt};
 use super::silence::Silence;
 use delay_trend::DelayTrend;
 use legato_control::{
-    BuildError, Construct, Context, Decision, EncoderWishes, Event, FeedbackRule, RateController, RateLimits,
-    SentPacket, Side, TransportFeedback,
+    BuildError, Construct, Context, Decision, EncoderWishes, Event, FeedbackRule, Pacing, RateController, RateLimits,
+    SendingWishes, SentPacket, Side, TransportFeedback,
 };
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use media_rate::{MediaRate, RateInput};
@@ -278,9 +278,9 @@ impl Scream {
         let discard = self.config.discard_media;
         let limit = self.window.in_flight_limit(self.queue.get(), self.target_delay.get(), &self.config);
         self.decision = Decision {
-            pacing_rate,
+            pacing: Pacing::at(pacing_rate),
             congestion_window: Some(DataSize::from_bytes(limit as u64)),
-            drop_queued: discard.then_some(longest),
+            sending: SendingWishes { drop_queued: discard.then_some(longest), ..SendingWishes::default() },
             encoder: EncoderWishes {
                 drop_one_frame_in: (!discard && self.media_queue.age() > longest).then_some(1),
                 ..Default::default()

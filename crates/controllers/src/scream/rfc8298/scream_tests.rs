@@ -88,7 +88,7 @@ fn the_decision_is_window_and_pace() {
     let first: Vec<_> = (0..20).map(|seq| report(seq, 0, Some(50))).collect();
     feed(&mut scream, ms(100), &first);
     let decision = scream.decision();
-    assert_eq!(decision.pacing_rate, DataRate::from_bps(1_840_000));
+    assert_eq!(decision.pacing.rate, DataRate::from_bps(1_840_000));
     assert_eq!(decision.congestion_window, Some(DataSize::from_bytes(24_000)));
 }
 
@@ -135,7 +135,7 @@ fn media_that_waits_longer_is_discarded_where_that_is_wanted() {
     scream.on_event(ms(0), &Event::PacerQueue(PacerQueue { size, ..PacerQueue::default() }));
     scream.on_event(ms(201), &Event::FrameCaptured(SourceFrameInfo { frame: 1, complexity: None }));
     let decision = scream.decision();
-    assert_eq!(decision.drop_queued, Some(TimeDelta::from_millis(200)));
+    assert_eq!(decision.sending.drop_queued, Some(TimeDelta::from_millis(200)));
     assert_eq!(decision.encoder.drop_one_frame_in, None);
 }
 

@@ -32,7 +32,8 @@ use config::{Config, Profile};
 use draft::{Bounds, Draft};
 use in_flight::InFlight;
 use legato_control::{
-    BuildError, Construct, Context, Decision, Event, FeedbackRule, RateController, RateLimits, Side, TransportFeedback,
+    BuildError, Construct, Context, Decision, Event, FeedbackRule, Pacing, RateController, RateLimits, Side,
+    TransportFeedback,
 };
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use libwebrtc::Libwebrtc;
@@ -214,8 +215,10 @@ impl ScreamV2 {
             }
         };
         self.decision = Decision {
-            pacing_rate: DataRate::from_bps_f64(pacing_bps).max(target),
-            padding_rate: if pads { target } else { DataRate::ZERO },
+            pacing: Pacing {
+                padding_rate: if pads { target } else { DataRate::ZERO },
+                ..Pacing::at(DataRate::from_bps_f64(pacing_bps).max(target))
+            },
             congestion_window: Some(DataSize::from_bytes(limit as u64)),
             ..Decision::of_target(target)
         };

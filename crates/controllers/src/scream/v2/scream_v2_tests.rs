@@ -80,7 +80,7 @@ fn three_seconds_without_feedback_leave_an_eighth() {
 fn libwebrtc_obeys_the_receivers_cap_and_pads_while_calm() {
     let mut scream = scream(Profile::Libwebrtc);
     feed(&mut scream, 100, &packets(0, 0, 50));
-    assert_eq!(scream.decision().padding_rate, scream.decision().target_bitrate);
+    assert_eq!(scream.decision().pacing.padding_rate, scream.decision().target_bitrate);
     scream.on_event(ms(110), &Event::RemoteEstimate(DataRate::from_kbps(200)));
     assert_eq!(scream.decision().target_bitrate, DataRate::from_kbps(200));
 }
