@@ -174,9 +174,9 @@ def _cells(found: Sequence[Mapping[str, Any]]) -> Section:
     rows.insert(0, ["the paper", "", "", *(f"{value:.2f}" for value in printed), "", ""])
     note = (
         "The paper names neither the TCP nor how it reads its equations at their edges. Farthest miss: the distance "
-        f"of each figure from the printed one, divided by how far it may be ({F_WITHIN:g} of F, {GAIN_WITHIN_DB:g} dB "
-        "of gain); the largest of the three for both F and the sender's gain. At 1.0 or less all three would be "
-        "reproduced."
+        f"of each figure from the printed one, divided by the allowed distance ({F_WITHIN:g} of F, {GAIN_WITHIN_DB:g} "
+        "dB of gain). It is the largest of the three, for both F and the sender's gain. At 1.0 or less all three would "
+        "be reproduced."
     )
     head = ["TCP, length", "C(k)", "eq. (8)", *_FOUND.values(), "farthest miss", ""]
     return Section(f"The {len(found)} set-ups, the closest to the printed figures first", note, columns=head, rows=rows)
