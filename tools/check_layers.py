@@ -40,8 +40,9 @@ PARTS: dict[str, set[str]] = {
     "report": {"plan", "results"},  # pages of run folders; hashes what they were made of
     "policy": {"_core", "atomic"},  # trained policies as files, without torch
     "train": {"access_networks", "atomic", "envs", "policy"},
-    "access_networks": {"_core", "plan"},  # which recorded links are for training and which for tests
-    "replayed": {"_core", "plan"},  # networks drawn from recorded links
+    "links": {"_core", "plan"},  # recorded links, and which may be learned from
+    "access_networks": {"links"},  # windows of them by the kind of access
+    "replayed": {"links"},  # networks drawn from them
     "envs": {"_core", "plan", "replayed"},
     "results": {"results.stats"},  # reads run folders: the store, the figures, the comparison
     "results.stats": set(),  # arithmetic on what the store read

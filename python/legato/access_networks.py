@@ -13,16 +13,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
-from legato import _core
+from legato import links
+from legato.links import HELD_OUT, VALIDATION, Part, Window, spread
 from legato.plan import shipped
 
-Part = Literal["train", "validate", "test"]
-
 ACCESSES = ("3G", "4G", "Wi-Fi")
-MEAN_BPS = 1.25e6
-"""The mean over its whole length that a faster file is slowed to."""
 MIN_MEAN_BPS = 150e3
 """Windows with less are left out."""
 
@@ -45,33 +41,29 @@ def access_of(family: str, name: str) -> str | None:
 
 
 def files(access: str, part: Part) -> list[Path]:
-    """The trace files of a kind of access; ``train`` and ``validate`` share theirs, ``test`` has its own."""
+    """The trace files of a kind of access; training and validation share theirs, held-out ones are others."""
     paths = [t.path for t in shipped.traces() if access_of(t.family, t.path.name) == access]
-    return [path for index, path in enumerate(sorted(paths)) if (index % 5 == 1) == (part == "test")]
+    return links.WINDOWS.of(paths, part)
+
+
+def _is_in(window: Window, part: Part) -> bool:
+    """Whether a window of a file of this part is, and has some capacity."""
+    if part != HELD_OUT and (window.index % 5 == 4) != (part == VALIDATION):
+        return False
+    return bool(window.rates_bps.mean() * window.scale >= MIN_MEAN_BPS)
 
 
 @cache
 def windows(access: str, part: Part, window_s: float = 60.0) -> Sequence[str]:
     """Consecutive windows of that length as trace specs: ``PATH@scale=…,start_s=…,duration_s=…``."""
-    specs = []
-    for path in files(access, part):
-        trace = _core.load_trace(str(path))
-        scale = min(1.0, MEAN_BPS / trace.mean_rate_bps)
-        _, rates = trace.rates(1.0)
-        for index in range(int(trace.duration_s // window_s)):
-            start_s = index * window_s
-            if part != "test" and (index % 5 == 4) != (part == "validate"):
-                continue
-            if rates[int(start_s) : int(start_s + window_s)].mean() * scale < MIN_MEAN_BPS:
-                continue
-            specs.append(f"{path}@scale={scale:.4g},start_s={start_s:g},duration_s={window_s:g}")
-    return tuple(specs)
+    every = (window for path in files(access, part) for window in links.windows(path, window_s))
+    return tuple(window.spec for window in every if _is_in(window, part))
 
 
 def files_by_second(access: str, part: Part) -> list[Path]:
-    """:func:`files`, and of ``nyu-mets`` every fifth again for tests."""
-    more = sorted(t.path for t in shipped.traces() if t.family == _BY_SECOND[access]) if access in _BY_SECOND else []
-    return files(access, part) + [path for index, path in enumerate(more) if (index % 5 == 1) == (part == "test")]
+    """:func:`files`, and of ``nyu-mets`` every fifth again held out."""
+    more = links.files(_BY_SECOND[access]) if access in _BY_SECOND else []
+    return files(access, part) + links.WINDOWS.of(more, part)
 
 
 def windows_by_second(
@@ -82,47 +74,35 @@ def windows_by_second(
     A file that is shorter than a window is one, and is played again from its start.
 
     Args:
+        access: of :data:`ACCESSES`.
+        part: of the split.
         folder: the traces are written there, as ``NAME.csv``.
         window_s: their length.
         most_per_file: windows, spread over the file.
     """
     specs: list[str] = []
     for path in files_by_second(access, part):
-        trace = _core.load_trace(str(path))
-        scale = min(1.0, MEAN_BPS / trace.mean_rate_bps)
-        _, rates = trace.rates(1.0)
-        of_file = []
-        for index in range(max(1, int(trace.duration_s // window_s))):
-            start_s = index * window_s
-            held_out = index % 5 == 4
-            if part != "test" and held_out != (part == "validate"):
-                continue
-            if rates[int(start_s) : int(start_s + window_s)].mean() * scale >= MIN_MEAN_BPS:
-                of_file.append(f"scale={scale:.4g},start_s={start_s:g},duration_s={min(window_s, len(rates)):g}")
-        if not of_file:
-            continue
-        place = _written_by_second(folder / f"{path.name.removesuffix('.gz').removesuffix('.csv')}.csv", rates)
-        count = min(most_per_file, len(of_file))
-        specs += [f"{place}@{of_file[index * len(of_file) // count]}" for index in range(count)]
+        whole = links.recording(path)
+        every = list(links.windows(path, window_s)) or [
+            Window(path, 0, 0.0, len(whole.rates_bps), whole.scale, whole.rates_bps)
+        ]
+        of_file = [window.options for window in every if _is_in(window, part)]
+        if of_file:
+            place = folder / f"{path.name.removesuffix('.gz').removesuffix('.csv')}.csv"
+            _write_by_second(place, whole.rates_bps)
+            specs += [f"{place}@{options}" for options in spread(of_file, most_per_file)]
     return specs
 
 
-def _written_by_second(place: Path, rates_bps: Sequence[float]) -> Path:
+def _write_by_second(place: Path, rates_bps: Sequence[float]) -> None:
     if not place.exists():
         place.parent.mkdir(parents=True, exist_ok=True)
         rows = "".join(f"{second},{rate:.0f}\n" for second, rate in enumerate(rates_bps))
         unfinished = place.with_suffix(".part")
         unfinished.write_text(f"time_s,rate_bps\n{rows}", encoding="utf-8")
         unfinished.rename(place)
-    return place
 
 
 def of_all(accesses: Sequence[str], part: Part, most: int, window_s: float = 60.0) -> list[str]:
     """Windows of several kinds of access, at most ``most`` of each, spread over its files."""
     return [spec for access in accesses for spec in spread(windows(access, part, window_s), most)]
-
-
-def spread(every: Sequence[str], most: int) -> list[str]:
-    """At most ``most`` of a list, evenly spaced."""
-    step = max(1.0, len(every) / most)
-    return [every[int(index * step)] for index in range(min(most, len(every)))]

@@ -3,8 +3,8 @@
 R3Net was trained on about 10,000 traces of capacity, delay and loss and tested on 1,150 others, none of them public.
 These replace them ([r3net] §2.3). A trace is a window of a recording, scaled; delay, loss and queue are drawn.
 
-Recordings are split by file within each family: one fifth is ``test`` and never trained on, one tenth is
-``evaluation``, which measures progress during a training, the rest is ``train``. Two splits never share a file.
+Recordings are split by file within each family (:data:`legato.links.PATHS`): a fifth is held out and never trained on,
+a tenth is for validation, which measures progress during a training. Two parts never share a file.
 
 Capacity and delay of one path were never recorded together in what may be redistributed. :data:`AS_PRINTED` plays the
 delay and loss of one recording beside the capacity of another, and adds audio and TCP, which the paper's simulator had.
@@ -12,19 +12,17 @@ delay and loss of one recording beside the capacity of another, and adds audio a
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from legato import _core
-from legato.errors import TraceError
+from legato import links
+from legato.links import PARTS, Part, Recording
 from legato.plan import shipped
 
-SPLITS = ("train", "evaluation", "test")
 FAMILIES = ("fcc", "nyc-lte")
 """Broadband and cellular: recordings that may be redistributed under our licence."""
 
@@ -44,18 +42,8 @@ AUDIO_BPS = 20_000
 TCP_S = 10.0
 """How long a TCP flow sends."""
 
-_SPLIT_SEED = 2020
 LTE_RATIO = 1 / 6
 """Share of cellular paths; the others are broadband."""
-
-
-@dataclass(frozen=True)
-class Recording:
-    """A trace file and what is needed to cut windows from it."""
-
-    path: Path
-    duration_s: float
-    mean_rate_bps: float
 
 
 @dataclass(frozen=True)
@@ -79,8 +67,7 @@ many paths have which is not printed."""
 
 def available(beside: Beside) -> Beside:
     """Without the replayed delay and loss where their recordings are absent, as in an installed wheel."""
-    known = any(trace.family == CONDITIONS for trace in shipped.traces())
-    return beside if known else replace(beside, replayed_every=0)
+    return beside if links.files(CONDITIONS) else replace(beside, replayed_every=0)
 
 
 @dataclass(frozen=True)
@@ -91,37 +78,14 @@ class Network:
     traces: tuple[str, ...]
 
 
-def files(family: str, split: str) -> list[Path]:
-    """The recordings of a family that are in a split, by name."""
-    if split not in SPLITS:
-        raise TraceError(f"split = {split}: not one of {', '.join(SPLITS)}")
-    known = [trace.path for trace in shipped.traces() if trace.family == family]
-    if len(known) < 10:
-        raise TraceError(f"{family}: {len(known)} recordings; splitting takes at least ten")
-    # By name and not by path: the same wherever Legato is installed.
-    known.sort(key=lambda path: (path.parent.name, path.name))
-    order = np.random.default_rng(_SPLIT_SEED).permutation(len(known))
-    tests, evaluations = round(0.2 * len(known)), round(0.1 * len(known))
-    chosen = {
-        "test": order[:tests],
-        "evaluation": order[tests : tests + evaluations],
-        "train": order[tests + evaluations :],
-    }[split]
-    return [known[index] for index in sorted(chosen)]
-
-
-@functools.cache
-def recordings(family: str, split: str) -> tuple[Recording, ...]:
-    """The recordings of a family that are in a split."""
-    found = []
-    for path in files(family, split):
-        trace = _core.load_trace(str(path))
-        found.append(Recording(path, trace.duration_s, trace.mean_rate_bps))
-    return tuple(found)
+@cache
+def recordings(family: str, part: Part) -> tuple[Recording, ...]:
+    """The recordings of a family that are in a part of the split."""
+    return tuple(links.recording(path) for path in links.PATHS.of(links.files(family), part))
 
 
 def draw(
-    split: str,
+    part: Part,
     seed: int,
     paths: int,
     traces_each: int,
@@ -135,7 +99,7 @@ def draw(
     """Random networks; the same arguments give the same networks.
 
     Args:
-        split: of :data:`SPLITS`.
+        part: of :data:`legato.links.PATHS`.
         seed: of the draw.
         paths: number of delays, loss ratios and queues.
         traces_each: number of windows of recordings played over each.
@@ -145,7 +109,7 @@ def draw(
         beside: audio, TCP, and recorded delay and loss; it changes nothing else of what is drawn.
         duration_s: of a window.
     """
-    random = np.random.default_rng([SPLITS.index(split), seed])
+    random = np.random.default_rng([PARTS.index(part), seed])
     lte = round(lte_ratio * paths)
     made = []
     for number in range(paths):
@@ -160,19 +124,19 @@ def draw(
         }
         if clip is not None:
             options["video.clip"] = str(shipped.profile(clip))
-        pool = recordings(family, split)
+        pool = recordings(family, part)
         windows = lte_traces_each if lte_traces_each is not None and number < lte else traces_each
         cuts = tuple(_cut(pool[random.integers(len(pool))], random, duration_s) for _ in range(windows))
-        made.append(Network(options | _beside(beside, split, seed, number, duration_s), cuts))
+        made.append(Network(options | _beside(beside, part, seed, number, duration_s), cuts))
     return made
 
 
-def _beside(beside: Beside, split: str, seed: int, number: int, duration_s: float) -> dict[str, Any]:
+def _beside(beside: Beside, part: Part, seed: int, number: int, duration_s: float) -> dict[str, Any]:
     """Further keys of a path, drawn apart: a path without them is the same path."""
-    random = np.random.default_rng([SPLITS.index(split), seed, number])
+    random = np.random.default_rng([PARTS.index(part), seed, number])
     options: dict[str, Any] = {"audio.bitrate_bps": AUDIO_BPS} if beside.audio else {}
     if beside.replayed_every and number % beside.replayed_every == 1 % beside.replayed_every:
-        pool = recordings(CONDITIONS, split)
+        pool = recordings(CONDITIONS, part)
         played = pool[random.integers(len(pool))]
         start_s = random.uniform(0.0, max(0.0, played.duration_s - duration_s))
         # By its name: the same wherever Legato is installed.

@@ -13,6 +13,7 @@ from markupsafe import escape
 
 from fixtures import Legato
 from legato import _core, access_networks
+from legato.links import HELD_OUT, TUNED, VALIDATION
 from legato.plan import shipped
 from legato_studies.papers.concerto import calls as concerto_calls
 from legato_studies.papers.concerto import deployment, design, variants
@@ -30,9 +31,9 @@ COPYLEFT = (shipped.traces_folder() / "copyleft").is_dir()
 @pytest.mark.skipif(not COPYLEFT, reason="the traces of a checkout are not here")
 @pytest.mark.parametrize("access", access_networks.ACCESSES)
 def test_training_validation_and_test_share_no_network(access: str) -> None:
-    trained, tested = (set(access_networks.files(access, part)) for part in ("train", "test"))
+    trained, tested = (set(access_networks.files(access, part)) for part in (TUNED, HELD_OUT))
     assert trained and tested and not trained & tested
-    parts = [set(access_networks.windows(access, part)) for part in ("train", "validate", "test")]
+    parts = [set(access_networks.windows(access, part)) for part in (TUNED, VALIDATION, HELD_OUT)]
     assert all(parts) and not parts[0] & parts[1] and not parts[0] & parts[2]
     assert len(tested) / len(trained | tested) == pytest.approx(0.2, abs=0.06)
 
@@ -43,16 +44,16 @@ def test_training_and_test_share_no_clip() -> None:
 
 @pytest.mark.skipif(not COPYLEFT, reason="the traces of a checkout are not here")
 def test_windows_of_all_kinds_are_no_more_than_asked_for_of_each() -> None:
-    chosen = access_networks.of_all(("3G", "Wi-Fi"), "test", 4)
+    chosen = access_networks.of_all(("3G", "Wi-Fi"), HELD_OUT, 4)
     assert len(chosen) == len(set(chosen)) == 8
 
 
 @pytest.mark.skipif(not COPYLEFT, reason="the traces of a checkout are not here")
 @pytest.mark.parametrize("access", access_networks.ACCESSES)
 def test_links_by_the_second_are_means_of_the_files_and_share_no_test(access: str, tmp_path: Path) -> None:
-    trained, tested = (set(access_networks.files_by_second(access, part)) for part in ("train", "test"))
-    assert not trained & tested and set(access_networks.files(access, "test")) <= tested
-    (first, *_) = access_networks.windows_by_second(access, "test", tmp_path)
+    trained, tested = (set(access_networks.files_by_second(access, part)) for part in (TUNED, HELD_OUT))
+    assert not trained & tested and set(access_networks.files(access, HELD_OUT)) <= tested
+    (first, *_) = access_networks.windows_by_second(access, HELD_OUT, tmp_path)
     written = _core.load_trace(first.partition("@")[0])
     (path,) = (path for path in tested if path.name.removesuffix(".gz") == Path(written.name).stem)
     _, seconds = _core.load_trace(str(path)).rates(1.0)

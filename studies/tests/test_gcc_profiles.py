@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from legato.links import TUNED
 from legato_studies.pages import gcc_profiles as profiles
 
 
@@ -11,7 +12,7 @@ def test_low_delay_waits_and_stalls_less_at_the_same_picture() -> None:
     from legato.plan import shipped
 
     families = sorted({trace.family for trace in shipped.traces()})
-    links = [spec for family in families for spec in profiles.live_windows(family, 4)]
+    links = [spec for family in families for spec in profiles.sampled(family, 4)]
     pairs = profiles.called(links, profiles.ENCODERS["OpenH264"], ["foreman", "asl-please"])
     assert 0.4 < pairs.ratio("viewed_delay_p95_ms") < 0.7
     assert pairs.ratio_of_means("stall_ratio") < 0.75
@@ -23,9 +24,9 @@ def test_no_file_of_the_tuning_is_a_link_of_the_page() -> None:
     from legato import access_networks
     from legato.plan import shipped
 
-    tuned = {path for access in access_networks.ACCESSES for path in access_networks.files(access, "train")}
+    tuned = {path for access in access_networks.ACCESSES for path in access_networks.files(access, TUNED)}
     for family in {trace.family for trace in shipped.traces()}:
-        assert not [spec for spec in profiles.live_windows(family) if any(spec.startswith(f"{p}@") for p in tuned)]
+        assert not [spec for spec in profiles.sampled(family) if any(spec.startswith(f"{p}@") for p in tuned)]
 
 
 def test_ratios_are_of_pairs() -> None:

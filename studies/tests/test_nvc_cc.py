@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from legato.links import CAPACITIES
 from legato_studies.papers.nvc_cc import claims, hybrid, sweeps, trainings
 from legato_studies.papers.nvc_cc import loss as nvc_cc_loss
 from legato_studies.papers.nvc_cc import study as nvc_cc
@@ -96,14 +97,6 @@ def test_stricter_the_laws_are_uniform_and_only_who_pads_itself_pads():
     assert sorted({scenario["video"]["standin_height"] for scenario, _ in todo}) == list(sweeps.HEIGHTS)
 
 
-def test_links_are_spread_over_a_family():
-    links = sweeps.recorded_links("fcc", 10)
-    everything = sweeps.recorded_links("fcc", 10_000)
-    assert len(set(links)) == 10
-    places = [everything.index(link) for link in links]
-    assert places[0] < len(everything) / 10 < places[1] and places[-1] > 0.9 * len(everything)
-
-
 def test_on_the_hybrid_codec_leads_are_as_viewed_and_paired_by_network():
     def viewed(ssim_db: float, delay_ms: float) -> tuple[np.ndarray, np.ndarray]:
         totals, counts = table(0.0, 0.0, 0.0)
@@ -136,7 +129,7 @@ def test_on_the_hybrid_codec_every_family_is_run_by_every_controller():
     todo = {each.setting: each.plan for each in hybrid.sweeps(sweeps.Size(networks=5, links=2))}
     of_nets = 5 * len(hybrid.CLIPS) * len(hybrid.SPECS)
     assert todo[hybrid.PRINTED].sessions == todo[hybrid.UNIFORM].sessions == of_nets
-    assert {hybrid.setting_of(name) for name in sweeps.FAMILIES} <= set(todo)
+    assert {hybrid.setting_of(name) for name in CAPACITIES} <= set(todo)
 
 
 def test_a_lead_is_met_where_the_mean_reaches_the_printed_figure():

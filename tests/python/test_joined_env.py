@@ -7,6 +7,7 @@ import pytest
 
 from legato.envs import CallVectorEnv, JoinedVectorEnv, ReplayedVectorEnv
 from legato.errors import Error
+from legato.links import TUNED
 
 
 def calls(count: int, generator: str, duration_s: float) -> CallVectorEnv:
@@ -16,7 +17,7 @@ def calls(count: int, generator: str, duration_s: float) -> CallVectorEnv:
 
 
 def parts() -> list[CallVectorEnv | ReplayedVectorEnv]:
-    recorded = ReplayedVectorEnv(2, "train", paths=2, traces_each=1, lte_traces_each=1, duration_s=(0.7, 0.7))
+    recorded = ReplayedVectorEnv(2, TUNED, paths=2, traces_each=1, lte_traces_each=1, duration_s=(0.7, 0.7))
     return [calls(3, "broad", 1.0), recorded, calls(1, "nvc-cc", 0.5)]
 
 

@@ -7,28 +7,14 @@ import pytest
 
 from legato import replayed
 from legato.envs import ReplayedVectorEnv
-from legato.errors import TraceError
+from legato.links import HELD_OUT, PATHS, TUNED, files
 from legato.plan import shipped
 
 
-@pytest.mark.parametrize("family", replayed.FAMILIES)
-def test_no_file_is_in_two_splits_and_each_is_in_one(family: str):
-    splits = [set(replayed.files(family, split)) for split in replayed.SPLITS]
-    train, evaluation, test = splits
-    assert not (train & evaluation or train & test or evaluation & test)
-    in_all = len(train | evaluation | test)
-    assert len(test) == round(0.2 * in_all) and len(evaluation) == round(0.1 * in_all)
-
-
-def test_a_split_that_is_not_there_is_named():
-    with pytest.raises(TraceError, match="split = holdout"):
-        replayed.files("fcc", "holdout")
-
-
 def test_one_seed_draws_the_same_networks_and_another_draws_others():
-    assert replayed.draw("test", 1, 6, 2) == replayed.draw("test", 1, 6, 2)
-    assert replayed.draw("test", 1, 6, 2) != replayed.draw("test", 2, 6, 2)
-    for network in replayed.draw("train", 3, 30, 1):
+    assert replayed.draw(HELD_OUT, 1, 6, 2) == replayed.draw(HELD_OUT, 1, 6, 2)
+    assert replayed.draw(HELD_OUT, 1, 6, 2) != replayed.draw(HELD_OUT, 2, 6, 2)
+    for network in replayed.draw(TUNED, 3, 30, 1):
         low, high = replayed.PROPAGATION_MS
         assert low <= network.options["forward.propagation_ms"] <= high
         assert replayed.QUEUE_MS[0] <= network.options["forward.queue.limit_ms"] <= replayed.QUEUE_MS[1]
@@ -47,7 +33,7 @@ def test_calls_over_recorded_networks_end_at_their_own_times_and_come_again_by_s
             ended = np.where(truncated & (ended == 0), step, ended)
         return seen, ended
 
-    env = ReplayedVectorEnv(6, "train", paths=3, traces_each=2, lte_traces_each=1, duration_s=(0.5, 1.2))
+    env = ReplayedVectorEnv(6, TUNED, paths=3, traces_each=2, lte_traces_each=1, duration_s=(0.5, 1.2))
     seen, ended = play(env)
     # Two calls a path: those of one path end together, those of three do not.
     assert (ended > 0).all() and (ended[::2] == ended[1::2]).all() and len(set(ended)) > 1
@@ -58,15 +44,16 @@ def test_calls_over_recorded_networks_end_at_their_own_times_and_come_again_by_s
 
 def test_every_other_path_carries_frames_of_a_clip_and_the_networks_stay_what_they_were():
     clips = ("asl-night", "bunny")
-    with_clips = replayed.draw("train", 3, 6, 2, clips=clips)
+    with_clips = replayed.draw(TUNED, 3, 6, 2, clips=clips)
     named = [network.options.get("video.clip") for network in with_clips]
     assert named[::2] == [None] * 3
     assert all(any(clip in str(name) for clip in clips) for name in named[1::2])
-    assert "video.clip" not in replayed.draw("train", 3, 6, 2)[1].options
+    assert "video.clip" not in replayed.draw(TUNED, 3, 6, 2)[1].options
 
 
 def test_audio_tcp_and_recorded_delay_join_paths_that_stay_what_they_were():
-    bare, whole = (replayed.draw("test", 3, 12, 2, beside=beside) for beside in (replayed.NOTHING, replayed.AS_PRINTED))
+    kinds = (replayed.NOTHING, replayed.AS_PRINTED)
+    bare, whole = (replayed.draw(HELD_OUT, 3, 12, 2, beside=beside) for beside in kinds)
     for one, other in zip(bare, whole, strict=True):
         assert one.traces == other.traces and one.options.items() <= other.options.items()
         assert other.options["audio.bitrate_bps"] == replayed.AUDIO_BPS
@@ -75,7 +62,7 @@ def test_audio_tcp_and_recorded_delay_join_paths_that_stay_what_they_were():
     flows = [network.options["tcp"][0] for network in whole if "tcp" in network.options]
     assert all(0 <= flow["start_s"] <= 20 and flow["stop_s"] - flow["start_s"] == pytest.approx(10) for flow in flows)
     played = {network.options["forward.conditions.trace"] for network in whole[1::2]}
-    assert played <= {shipped.trace_names()[path] for path in replayed.files(replayed.CONDITIONS, "test")}
+    assert played <= {shipped.trace_names()[path] for path in PATHS.of(files(replayed.CONDITIONS), HELD_OUT)}
 
 
 def test_calls_are_steered_beside_tcp():
@@ -83,7 +70,7 @@ def test_calls_are_steered_beside_tcp():
     beside = replayed.Beside(tcp_every=3, tcp_start_s=0.0)
 
     def received(beside: replayed.Beside) -> np.ndarray:
-        env = ReplayedVectorEnv(6, "train", paths=3, traces_each=1, lte_traces_each=1, beside=beside)
+        env = ReplayedVectorEnv(6, TUNED, paths=3, traces_each=1, lte_traces_each=1, beside=beside)
         env.reset(seed=5)
         rates = np.zeros(6)
         for _ in range(160):

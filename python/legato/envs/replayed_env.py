@@ -12,6 +12,7 @@ from legato import _core, plan, replayed
 from legato.envs import rewards
 from legato.envs.many_calls import Array, ManyCalls, Step, spaces_of
 from legato.errors import Error
+from legato.links import TUNED, Part
 
 
 class ReplayedVectorEnv(ManyCalls):
@@ -27,7 +28,7 @@ class ReplayedVectorEnv(ManyCalls):
     def __init__(
         self,
         num_envs: int,
-        split: str = "train",
+        part: Part = TUNED,
         *,
         paths: int = 12,
         traces_each: int = 32,
@@ -45,7 +46,7 @@ class ReplayedVectorEnv(ManyCalls):
         if num_envs % paths or num_envs <= 0:
             raise Error(f"num_envs = {num_envs}: not a multiple of paths = {paths}")
         self.num_envs, self.controller = num_envs, controller
-        self._split, self._paths, self._windows = split, paths, traces_each
+        self._part, self._paths, self._windows = part, paths, traces_each
         self._choice = {"lte_traces_each": lte_traces_each, "lte_ratio": lte_ratio, "clips": clips, "beside": beside}
         self._scenario, self._threads, self._duration_s = scenario, threads, duration_s
         self._reward = rewards.named(reward)
@@ -61,7 +62,7 @@ class ReplayedVectorEnv(ManyCalls):
         self._slots = [slice(k * each, (k + 1) * each) for k in range(self._paths)]
         # Calls of one length would all have the same age, and so would each round of a training.
         lengths_s = np.random.default_rng(seed).uniform(*self._duration_s, self._paths)
-        networks = replayed.draw(self._split, seed, self._paths, self._windows, **self._choice)
+        networks = replayed.draw(self._part, seed, self._paths, self._windows, **self._choice)
         for network, length_s in zip(networks, lengths_s, strict=True):
             options = {**network.options, "duration_s": round(float(length_s), 2)}
             made = plan.make(self._scenario, options=options, trace_specs=network.traces)

@@ -18,9 +18,10 @@ import numpy as np
 from gymnasium.vector import VectorWrapper
 from numpy.typing import NDArray
 
-from legato import access_networks
+from legato import access_networks, links
 from legato.envs import CallVectorEnv
 from legato.errors import TrainingError
+from legato.links import TUNED, VALIDATION, Part
 
 STEP_MBPS = 0.1
 CHOICES = 26
@@ -30,9 +31,9 @@ at 0.8, 4.216 at 0.9; but a learner that cannot see the future errs, and learns 
 trained alike, 4.078 with 0.65, 4.052 with 0.8."""
 DECISIONS = 59
 """Per call of 60 s: one after each second but the last."""
-WINDOWS = {"train": 36, "validate": 9}
+WINDOWS = {TUNED: 36, VALIDATION: 9}
 """Maximum number per kind of access."""
-WINDOWS_BY_SECOND = {"train": 75, "validate": 15}
+WINDOWS_BY_SECOND = {TUNED: 75, VALIDATION: 15}
 """The same of windows by the second."""
 BY_SECOND_SCENARIO = "mobile_by_second"
 
@@ -40,7 +41,7 @@ BY_SECOND_SCENARIO = "mobile_by_second"
 def calls(
     envs: int,
     controller: str,
-    part: access_networks.Part = "train",
+    part: Part = TUNED,
     accesses: Sequence[str] = access_networks.ACCESSES,
     reward: str = "qoe-p",
     by_second: bool = False,
@@ -65,7 +66,7 @@ def calls(
         return made("mobile", access_networks.of_all(accesses, part, WINDOWS[part]))
     with tempfile.TemporaryDirectory() as folder:  # an environment reads its traces when it is made
         every = [access_networks.windows_by_second(access, part, Path(folder), 60.0, 12) for access in accesses]
-        spread = [spec for some in every for spec in access_networks.spread(some, WINDOWS_BY_SECOND[part])]
+        spread = [spec for some in every for spec in links.spread(some, WINDOWS_BY_SECOND[part])]
         return made(BY_SECOND_SCENARIO, spread)
 
 

@@ -4,22 +4,21 @@ What is played is :func:`leaderboard`; :mod:`legato_studies.leaderboard.page` wr
 """
 
 from legato_studies.leaderboard.board import CLIPS, ENCODERS, PARTS, Board, Size, leaderboard
-from legato_studies.leaderboard.calls import Calls, Link
-from legato_studies.leaderboard.links import FAMILIES, by_turns, untuned_links
+from legato_studies.leaderboard.calls import Calls
+from legato_studies.leaderboard.links import NAMES, held_out, mixed
 from legato_studies.leaderboard.page import write_markdown, write_page
 
 __all__ = [
     "CLIPS",
     "ENCODERS",
-    "FAMILIES",
+    "NAMES",
     "PARTS",
     "Board",
     "Calls",
-    "Link",
     "Size",
-    "by_turns",
+    "held_out",
     "leaderboard",
-    "untuned_links",
+    "mixed",
     "write_markdown",
     "write_page",
 ]

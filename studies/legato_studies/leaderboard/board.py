@@ -15,10 +15,10 @@ from legato.errors import Error, did_you_mean
 from legato.plan import overrides, specs
 from legato.runs.sweep import Progress, check_empty
 from legato_studies.leaderboard import calls, company, edges, papers
-from legato_studies.leaderboard.calls import Calls, Link
+from legato_studies.leaderboard.calls import Calls
 from legato_studies.leaderboard.company import Company
 from legato_studies.leaderboard.edges import Edges
-from legato_studies.leaderboard.links import chosen, untuned_links
+from legato_studies.leaderboard.links import chosen, held_out
 
 BASE = "gcc"
 CEILING = "clairvoyant"
@@ -84,7 +84,7 @@ def leaderboard(
         controllers: names, with parameters as for :func:`legato.compare`; none: every one that adapts. `gcc`, from
             which all are measured, and `clairvoyant`, which is the ceiling, play in any case.
         out: the folder; the runs are below ``out/runs``.
-        families: of links, by the names of :data:`legato_studies.leaderboard.FAMILIES`; none: all.
+        families: of links, by the names of :data:`legato_studies.leaderboard.links.NAMES`; none: all.
         clips: profiles, easy ones and hard ones.
         encoders: as in scenarios, ``video.encoder``.
         parts: of :data:`PARTS`.
@@ -98,11 +98,7 @@ def leaderboard(
         if part not in PARTS:
             raise Error(f"parts = {part}: a leaderboard has no such part", hint=did_you_mean(part, PARTS))
     who = contestants(controllers)
-    links = [
-        Link(family, path, scale)
-        for family, (folder, scale) in chosen(families).items()
-        for path in untuned_links(folder, size.links)
-    ]
+    links = [link for of_family in held_out(chosen(families), size.links) for link in of_family]
     if not links:
         raise Error(f"families = {', '.join(families)}: none of their links is here", hint="a checkout has all of them")
     check_empty(out, resume=resume)

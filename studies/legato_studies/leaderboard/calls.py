@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from legato import plan as plans
+from legato.links import Link
 from legato.results import stats
 from legato.results.comparison import bounded
 from legato.results.figures import METRICS
@@ -151,15 +152,6 @@ class Calls:
                 yield call.network, own, rival
 
 
-@dataclass(frozen=True)
-class Link:
-    """A recorded link, and what its rates are multiplied by."""
-
-    family: str
-    path: Path
-    scale: float = 1.0
-
-
 def play(
     folder: Path,
     links: Sequence[Link],
@@ -181,7 +173,7 @@ def play(
         scenario,
         options=options,
         controller_specs=controllers,
-        trace_specs=[f"{link.path}@scale={link.scale}" for link in links],
+        trace_specs=[link.spec for link in links],
         clip_specs=clip_specs,
         log="summary",
     )

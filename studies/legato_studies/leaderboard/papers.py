@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from legato.plan import shipped
+from legato.links import Link, files, middles
 from legato.results import stats
 from legato.results.comparison import bounded
 from legato.results.stats import Array, Estimate
 from legato.runs.sweep import Progress
 from legato_studies.leaderboard import calls
-from legato_studies.leaderboard.calls import Call, Calls, Link
+from legato_studies.leaderboard.calls import Call, Calls
 from legato_studies.leaderboard.measures import GOODPUT, P95, STALLED, Measure
 
 
@@ -70,19 +70,11 @@ SETTINGS = (VIDAPTIVE, MOWGLI)
 
 def links_of(setting: Setting, count: int) -> list[Link]:
     """At most so many of each of a setting's two families."""
-    every = shipped.traces()
     if setting is VIDAPTIVE:
-        families = {name: [t.path for t in every if t.family == name] for name in ("nyc-lte", "mahimahi")}
+        families = {name: files(name) for name in ("nyc-lte", "mahimahi")}
     else:
-        families = {
-            "fcc": [t.path for t in every if t.family == "fcc"],
-            "UMTS": [t.path for t in every if t.family == "mahimahi" and "UMTS" in t.path.name],
-        }
-    found = []
-    for family, paths in families.items():
-        most = min(count, len(paths))
-        found += [Link(family, paths[(2 * n + 1) * len(paths) // (2 * most)]) for n in range(most)]
-    return found
+        families = {"fcc": files("fcc"), "UMTS": [path for path in files("mahimahi") if "UMTS" in path.name]}
+    return [Link(family, path) for family, paths in families.items() for path in middles(paths, count)]
 
 
 def play(

@@ -18,15 +18,15 @@ import duckdb
 import numpy as np
 
 from legato import _core
+from legato.links import HELD_OUT, LEGATO, files, live_windows, middles
 from legato.plan import make, shipped
 from legato.report import chart
 from legato.report.pages import Section
 from legato.results.query import parts
 from legato.results.stats import Estimate, grouped_mean
 from legato.runs.sweep import sweep
-from legato_studies.leaderboard import untuned_links
 from legato_studies.page import Found, Options, Page
-from legato_studies.pages.gcc_profiles import WINDOW_S, windows_of
+from legato_studies.pages.gcc_profiles import WINDOW_S
 
 PICTURE = "belief.svg"
 CLIPS = ("foreman", "asl-sister")
@@ -55,12 +55,12 @@ class Call(NamedTuple):
     """A column for each of `GAUGES`."""
 
 
-def links(files: int) -> list[tuple[str, Path, str]]:
+def links(most: int) -> list[tuple[str, Path, str]]:
     """Family, file and trace spec of live windows of the files that nothing was tuned on."""
     found = []
-    for family in sorted({trace.family for trace in shipped.traces()}):
-        for path in untuned_links(family, files):
-            found += [(family, path, spec) for spec in windows_of(path)[:WINDOWS_PER_FILE]]
+    for family in sorted(shipped.trace_families()):
+        for path in middles(LEGATO.of(files(family), HELD_OUT), most):
+            found += [(family, path, spec) for spec in live_windows(path)[:WINDOWS_PER_FILE]]
     return found
 
 

@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from legato.conformance.contestants import playable
+from legato.links import CAPACITIES, FAMILIES, Link
 from legato.plan import make, shipped
 from legato.report.pages import Section
 from legato.runs.sweep import sweep
 from legato_studies.leaderboard.measures import FLOOR, ON_TIME, P95, P98, PICTURE, STALLED, Measure
 from legato_studies.page import Found, Options, Page
-from legato_studies.papers.nvc_cc.sweeps import FAMILIES, recorded_links
 
 CEILING = "clairvoyant"
 KNOWS_THE_CAPACITY = "oracle"
@@ -35,10 +35,9 @@ def play(options: Options) -> Found:
     """Every controller on the links of every family."""
     names = [name for name in playable() if name not in ("fixed", "opennetlab", "remote")]
     calls = {}
-    for family, (folder, scale) in FAMILIES.items():
-        links = recorded_links(folder, options.links)
-        if links:
-            calls[family] = called(links, scale, names, options.duration)
+    for family in CAPACITIES:
+        if links := FAMILIES[family].links(options.links):
+            calls[family] = called(links, names, options.duration)
             print(f"{family}: done", flush=True)
     facts = {"controllers": len(names) - 1, "links": options.links, "clip": CLIP, "duration_s": options.duration}
     live, every = (shown({f: means(rows, live) for f, rows in calls.items()}) for live in (True, False))
@@ -49,7 +48,7 @@ Calls = Mapping[tuple[str, str], Mapping[str, float]]
 """Figures by (controller, link)."""
 
 
-def called(links: list[Path], scale: float, names: list[str], duration_s: float) -> Calls:
+def called(links: list[Link], names: list[str], duration_s: float) -> Calls:
     """Every controller on every link."""
     import duckdb
 
@@ -57,7 +56,7 @@ def called(links: list[Path], scale: float, names: list[str], duration_s: float)
         "steady",
         options={"duration_s": duration_s},
         controller_specs=names,
-        trace_specs=[f"{path}@scale={scale}" for path in links],
+        trace_specs=[link.spec for link in links],
         clip_specs=[str(shipped.profile(CLIP))],
         log="summary",
     )

@@ -19,8 +19,9 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from legato import _core, access_networks
-from legato.access_networks import MEAN_BPS, TEST_CLIPS, spread
+from legato import access_networks
+from legato.access_networks import TEST_CLIPS
+from legato.links import HELD_OUT, files, live_windows, spread
 from legato.plan import make, shipped
 from legato.report.pages import Section
 from legato.results.query import parts
@@ -28,7 +29,6 @@ from legato.runs.sweep import sweep
 from legato_studies.page import Found, Options, Page
 
 WINDOW_S = 60
-LIVE_BPS = 50e3
 WINDOWS = 24
 """At most as many of a family, at most `PER_FILE` of a file."""
 PER_FILE = 4
@@ -76,28 +76,14 @@ class Pairs(NamedTuple):
 
 
 @cache
-def live_windows(family: str, most: int = WINDOWS) -> tuple[str, ...]:
+def sampled(family: str, most: int = WINDOWS) -> tuple[str, ...]:
     """Trace specs of a family's live windows, spread over its files; without files that training has seen."""
     specs: list[str] = []
-    for path in sorted(trace.path for trace in shipped.traces() if trace.family == family):
+    for path in files(family):
         access = access_networks.access_of(family, path.name)
-        if access is None or path in access_networks.files(access, "test"):
-            specs += spread(windows_of(path), PER_FILE)
+        if access is None or path in access_networks.files(access, HELD_OUT):
+            specs += spread(live_windows(path), PER_FILE)
     return tuple(spread(specs, most))
-
-
-def windows_of(path: Path) -> list[str]:
-    """Its live windows of a minute, as trace specs."""
-    trace = _core.load_trace(str(path))
-    scale = min(1.0, MEAN_BPS / trace.mean_rate_bps)
-    _, rates = trace.rates(1.0)
-    specs = []
-    for start_s in range(0, int(trace.duration_s), WINDOW_S):
-        end_s = min(start_s + WINDOW_S, int(trace.duration_s))
-        if end_s - start_s < WINDOW_S / 2 or rates[start_s:end_s].min() * scale < LIVE_BPS:
-            continue
-        specs.append(f"{path}@scale={scale:.4g},start_s={start_s},duration_s={end_s - start_s}")
-    return specs
 
 
 def called(
@@ -164,8 +150,8 @@ def figures(named: Mapping[str, Pairs], title: str) -> Section:
 
 def play(options: Options) -> Found:
     """Both profiles with both encoders on every family."""
-    families = sorted({trace.family for trace in shipped.traces()})
-    links = {family: live_windows(family, options.windows) for family in families}
+    families = sorted(shipped.trace_families())
+    links = {family: sampled(family, options.windows) for family in families}
     facts = {"links": sum(map(len, links.values())), "clips": ", ".join(f"`{clip}`" for clip in TEST_CLIPS)}
     sections = []
     for name, encoder in ENCODERS.items():

@@ -14,17 +14,14 @@ import tempfile
 import textwrap
 from pathlib import Path
 
+from legato.links import FAMILIES, Link
 from legato.plan import make, shipped
 from legato.report.pages import Section
 from legato.results.stats import Estimate
 from legato.runs.sweep import sweep
 from legato_studies.page import Found, Options, Page
 from legato_studies.papers.nvc_cc.sessions import Sessions
-from legato_studies.papers.nvc_cc.sweeps import FAMILIES as RECORDED
-from legato_studies.papers.nvc_cc.sweeps import recorded_links
 
-FAMILIES = {**RECORDED, "hairpin": ("hairpin", 0.25), "ibox": ("ibox", 1.0)}
-"""The two more are whole paths: delay and loss over time, and buffers, delays and cross traffic."""
 RIVAL = "gcc"
 POLICIES = (
     "nvc-cc", "aurora", "onrl", "r3net", "hrcc", "clcc", "concerto", "rl-v", "mmsys24-baseline", "ten-tms",
@@ -53,17 +50,17 @@ SCORES = {
 
 def play(options: Options) -> Found:
     """Every policy with every codec on every family."""
-    scales = ", ".join(f"{name} {scale:g}" for name, (_, scale) in FAMILIES.items())
+    scales = ", ".join(f"{one.name} {one.scale:g}" for one in FAMILIES.values())
     facts = {"links": options.links, "duration_s": options.duration, "scales": textwrap.fill(scales, 119)}
     sections = []
     for codec, (scenario, changes, policies) in CODECS.items():
         rows = []
-        for setting, (family, scale) in FAMILIES.items():
-            links = recorded_links(family, options.links)
+        for setting, family in FAMILIES.items():
+            links = family.links(options.links)
             if not links:
                 continue
             trained = [setting in TRAINED_ON.get(name, ()) for name in policies]
-            found = called(scenario, {**changes, "duration_s": options.duration}, policies, links, scale)
+            found = called(scenario, {**changes, "duration_s": options.duration}, policies, links)
             for which, sessions in found.items():
                 for score in SCORES:
                     less = [sessions.difference(scenario, name, RIVAL, score) for name in policies]
@@ -75,14 +72,14 @@ def play(options: Options) -> Found:
 
 
 def called(
-    scenario: str, changes: dict[str, object], policies: tuple[str, ...], links: list[Path], scale: float
+    scenario: str, changes: dict[str, object], policies: tuple[str, ...], links: list[Link]
 ) -> dict[str, Sessions]:
     """Every policy and the rival, on all links and, where they are fewer, on the live ones."""
     made = make(
         scenario,
         options=changes,
         controller_specs=[RIVAL, *(f"{name}@label={name}" for name in policies)],
-        trace_specs=[f"{path}@scale={scale}" for path in links],
+        trace_specs=[link.spec for link in links],
         clip_specs=[str(shipped.profile(clip)) for clip in CLIPS],
         log="summary",
     )

@@ -14,13 +14,13 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-from legato.access_networks import spread
+from legato.links import LEGATO, TUNED, files, live_windows, spread
 from legato.plan import make, shipped
 from legato.report.pages import Section
 from legato.results.query import parts
 from legato.runs.sweep import sweep
 from legato_studies.page import Found, Options, Page
-from legato_studies.pages.gcc_profiles import PER_FILE, WINDOW_S, windows_of
+from legato_studies.pages.gcc_profiles import PER_FILE, WINDOW_S
 
 BASE = "gcc"
 CLIPS = ("asl-sister", "camera")
@@ -50,9 +50,9 @@ P95, P98, STALLS, SSIM, GOODPUT = FIGURES = (
 def tuned_on(most: int) -> list[str]:
     """Windows of every second file, at most so many of a family."""
     links = []
-    for family in sorted({trace.family for trace in shipped.traces()}):
-        files = sorted(trace.path for trace in shipped.traces() if trace.family == family)[::2]
-        links += spread([window for file in files for window in spread(windows_of(file), PER_FILE)], most)
+    for family in sorted(shipped.trace_families()):
+        tuned = LEGATO.of(files(family), TUNED)
+        links += spread([window for file in tuned for window in spread(live_windows(file), PER_FILE)], most)
     return links
 
 

@@ -23,12 +23,13 @@ import legato
 from legato import _core
 from legato import plan as plans
 from legato.call import Pictures
+from legato.links import Link
 from legato.plan import clips
 from legato.report.pages import Section
 from legato.results import stats
 from legato.results.query import query
 from legato.runs.sweep import sweep
-from legato_studies.leaderboard import FAMILIES, Link, by_turns
+from legato_studies.leaderboard import NAMES, mixed
 from legato_studies.leaderboard.measures import GOODPUT, P95, PICTURE, STALLED, Measure
 from legato_studies.page import Found, Options, Page, table
 from legato_studies.timed_calls import TimedCall, in_time
@@ -111,12 +112,12 @@ def simulate(arguments: Options) -> tuple[dict[Link, Means], dict[Link, float]]:
     """The live links of the leaderboard that `legato` was not tuned on, of each family in turn, with both controllers'
     simulated figures, means over the seeds of the real calls, and the share of the time for which a link's gaps stall
     whatever is sent."""
-    links = by_turns(FAMILIES, 10)
+    links = mixed(NAMES, 10)
     plan = plans.make(
         "cellular",
         options={**limits(arguments), "video.encoder": "openh264"},
         controller_specs=[OURS, RIVAL],
-        trace_specs=[f"{link.path}@scale={link.scale}" for link in links],
+        trace_specs=[link.spec for link in links],
         clip_specs=[str(scene_profile(arguments.out))],
         seed_spec=arguments.repeats,
         log="summary",

@@ -19,11 +19,12 @@ from pathlib import Path
 
 import legato
 from legato.call import Pictures
+from legato.links import Link
 from legato.plan import shipped
 from legato.report.pages import Section
 from legato.results import stats
 from legato.results.query import query
-from legato_studies.leaderboard import FAMILIES, Calls, Link, by_turns
+from legato_studies.leaderboard import NAMES, Calls, mixed
 from legato_studies.leaderboard.calls import play
 from legato_studies.leaderboard.measures import GOODPUT, P95, P98, PICTURE, STALLED, Measure
 from legato_studies.leaderboard.page import marked
@@ -151,7 +152,7 @@ def named(link: Link) -> str:
 
 def simulated(count: int, duration_s: float) -> Calls:
     """All controllers over the live links of every family."""
-    links = by_turns(FAMILIES, count)
+    links = mixed(NAMES, count)
     with tempfile.TemporaryDirectory() as place:
         clips, how = [str(shipped.profile(CLIP))], {"duration_s": duration_s}
         return live(play(Path(place) / "run", links, SIMULATED, clip_specs=clips, options=how))
@@ -246,7 +247,7 @@ def play_all(options: Options) -> Found:
     """Simulate, then call; one kind after the other over each link, so that what changes on the machine meets all."""
     played = simulated(options.links, options.duration)
     alive = {call.network for call in played.calls}
-    links = [link for link in by_turns(CALLED_FAMILIES, options.links) if (link.family, named(link)) in alive]
+    links = [link for link in mixed(CALLED_FAMILIES, options.links) if (link.family, named(link)) in alive]
     found: CalledOver = {link: {kind.title: [] for kind in KINDS} for link in links[: options.calls]}
     for seed in range(1, options.repeats + 1):
         for link in found:

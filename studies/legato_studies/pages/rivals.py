@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from legato.plan import shipped
-from legato_studies.leaderboard import FAMILIES, Calls, Link, untuned_links
+from legato_studies.leaderboard import NAMES, Calls, held_out
 from legato_studies.leaderboard.calls import play
 from legato_studies.leaderboard.measures import MEASURES, P95, PICTURE, STALLED
 from legato_studies.leaderboard.page import marked
@@ -50,11 +50,7 @@ def play_all(options: Options) -> Found:
 
 def played(controllers: Sequence[str], count: int, options: Mapping[str, object]) -> Calls:
     """Every controller on the links of every family; the live ones."""
-    links = [
-        Link(family, path, scale)
-        for family, (folder, scale) in FAMILIES.items()
-        for path in untuned_links(folder, count)
-    ]
+    links = [link for family in held_out(NAMES, count) for link in family]
     with tempfile.TemporaryDirectory() as place:
         clips = [str(shipped.profile(CLIP))]
         return live(play(Path(place) / "run", links, controllers, clip_specs=clips, options=options))

@@ -21,6 +21,7 @@ from legato import access_networks, real_calls
 from legato.call import Pictures, vmaf
 from legato.call.session import CallProgress
 from legato.errors import CallError, Error
+from legato.links import HELD_OUT
 from legato.plan.record import read_plan
 from legato.results.query import query, version
 from legato.results.stats import Estimate, grouped_mean
@@ -152,7 +153,7 @@ def reproduce(
     made: list[Call] = []
     measured = study.vmaf and _measures_vmaf()
     for access in study.accesses:
-        windows = access_networks.of_all([access], "test", calls, duration_s)
+        windows = access_networks.of_all([access], HELD_OUT, calls, duration_s)
         if not windows:
             raise Error(
                 f"{access}: no recording of such a link is here",

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from legato.envs.rewards import R3NET_LOSS_WEIGHT, R3Net
+from legato.links import TUNED, VALIDATION, Part
 from legato.train.recipe import Recipe
 from legato.train.recipes import r3net
 
@@ -27,20 +28,20 @@ def recipe(loss_weight: float = R3NET_LOSS_WEIGHT, over_weight: float = _OVER_WE
         name=name,
         settings=replace(r3net.RECIPE.settings, over_weight=over_weight),
         summary="R3Net on networks as printed: synthetic audio and video, TCP beside it, delay and loss replayed",
-        make_env=_calls("train", (15.0, 45.0), loss_weight, paths=12, lte_ratio=0.34, lte_traces_each=6),
-        make_evaluation=lambda: _calls("evaluation", (30.0, 30.0), loss_weight, paths=16)(96),
+        make_env=_calls(TUNED, (15.0, 45.0), loss_weight, paths=12, lte_ratio=0.34, lte_traces_each=6),
+        make_evaluation=lambda: _calls(VALIDATION, (30.0, 30.0), loss_weight, paths=16)(96),
     )
 
 
-def _calls(split: str, duration_s: tuple[float, float], loss_weight: float, **choice: Any) -> Callable[[int], Any]:
+def _calls(part: Part, duration_s: tuple[float, float], loss_weight: float, **choice: Any) -> Callable[[int], Any]:
     def make(envs: int) -> Any:
         from legato import replayed
         from legato.envs import ReplayedVectorEnv
 
         # Calls of 15 s have room for the whole flow.
         whole = replayed.available(replayed.AS_PRINTED)
-        beside = replace(whole, tcp_start_s=5.0) if split == "train" else whole
-        return ReplayedVectorEnv(envs, split, beside=beside, duration_s=duration_s, reward=R3Net(loss_weight), **choice)
+        beside = replace(whole, tcp_start_s=5.0) if part == TUNED else whole
+        return ReplayedVectorEnv(envs, part, beside=beside, duration_s=duration_s, reward=R3Net(loss_weight), **choice)
 
     return make
 

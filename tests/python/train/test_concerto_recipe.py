@@ -8,6 +8,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed: make test-train", exc_type=ImportError)
 
 from legato.errors import TrainingError  # noqa: E402
+from legato.links import VALIDATION  # noqa: E402
 from legato.plan import shipped  # noqa: E402
 from legato.train import mobile_calls  # noqa: E402
 from legato.train.network import Network  # noqa: E402
@@ -44,7 +45,7 @@ def test_the_expert_stays_below_the_capacity() -> None:
 @pytest.mark.skipif(not COPYLEFT, reason="the traces of a checkout are not here")
 @pytest.mark.parametrize("by_second", [False, True], ids=["as recorded", "by the second"])
 def test_labels_are_of_the_second_to_come(by_second: bool) -> None:
-    calls = mobile_calls.calls(6, "concerto", "validate", ("3G",), by_second=by_second)
+    calls = mobile_calls.calls(6, "concerto", VALIDATION, ("3G",), by_second=by_second)
     env = mobile_calls.ExpertCalls(calls, 0.8)
     _, info = env.reset(seed=3)
     for decision in range(mobile_calls.DECISIONS):

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 
 from legato.envs import ReplayedVectorEnv  # noqa: E402
 from legato.errors import TrainingError  # noqa: E402
+from legato.links import TUNED  # noqa: E402
 from legato.train import recipe  # noqa: E402
 from legato.train.guided import GuidedPpo, GuidedSettings, quantile_distance  # noqa: E402
 
@@ -18,7 +19,7 @@ def learner(**changes: object) -> GuidedPpo:
     settings = GuidedSettings(
         steps=240, envs=6, rollout=20, minibatch=60, epochs=1, explore_in_logits=True, shared_until="memory", **changes
     )
-    env = ReplayedVectorEnv(6, "train", paths=3, traces_each=2, lte_traces_each=1, duration_s=(0.5, 1.2))
+    env = ReplayedVectorEnv(6, TUNED, paths=3, traces_each=2, lte_traces_each=1, duration_s=(0.5, 1.2))
     return GuidedPpo(env, recipe.load("r3net").layers, settings, 1)
 
 
@@ -60,6 +61,6 @@ def test_a_round_is_guided_while_there_is_weight_and_learns_without():
 
 def test_guidance_is_for_recurrent_networks_that_explore_before_the_sigmoid():
     settings = GuidedSettings(steps=120, envs=6, rollout=20)
-    env = ReplayedVectorEnv(6, "train", paths=3, traces_each=2, lte_traces_each=1)
+    env = ReplayedVectorEnv(6, TUNED, paths=3, traces_each=2, lte_traces_each=1)
     with pytest.raises(TrainingError, match="explore_in_logits"):
         GuidedPpo(env, recipe.load("r3net").layers, settings, 1)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from legato.links import TUNED, VALIDATION
 from legato.train.imitation import Settings
 from legato.train.recipe import Recipe, dense
 
@@ -106,13 +107,13 @@ def recipe(
     def training(envs: int) -> Any:
         from legato.train import mobile_calls
 
-        calls = mobile_calls.calls(envs, CONTROLLER, "train", accesses, by_second=by_second)
+        calls = mobile_calls.calls(envs, CONTROLLER, TUNED, accesses, by_second=by_second)
         return mobile_calls.ExpertCalls(calls, mobile_calls.SHARE_RATIO if share_ratio is None else share_ratio)
 
     def held_out() -> Any:
         from legato.train import mobile_calls
 
-        return mobile_calls.calls(96, CONTROLLER, "validate", accesses, by_second=by_second)
+        return mobile_calls.calls(96, CONTROLLER, VALIDATION, accesses, by_second=by_second)
 
     return Recipe(
         name=name,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from legato.links import TUNED, VALIDATION, Part
 from legato.train.guided import GuidedSettings
 from legato.train.recipe import Recipe, dense
 from legato.train.recipes.clcc import CLIPS
@@ -12,7 +13,7 @@ CONTROLLER = "r3net"
 _WIDER = {"forward.capacity": {"generator": "broad"}}
 
 
-def _calls(envs: int, split: str, duration_s: tuple[float, float], *, paths: int, **cellular: Any) -> Any:
+def _calls(envs: int, part: Part, duration_s: tuple[float, float], *, paths: int, **cellular: Any) -> Any:
     """Two thirds over recordings, a third over wider networks; half of each sends the paper's synthetic packets, half
     the frames of clips: a policy that has only met smooth packets takes the frames of a real encoder for a queue.
     """
@@ -21,10 +22,10 @@ def _calls(envs: int, split: str, duration_s: tuple[float, float], *, paths: int
     sixth = envs // 6
     of_r3net: dict[str, Any] = {"scenario": "r3net", "controller": CONTROLLER, "reward": "r3net"}
     recorded = ReplayedVectorEnv(
-        envs - 2 * sixth, split, paths=paths, clips=CLIPS, duration_s=duration_s, **of_r3net, **cellular
+        envs - 2 * sixth, part, paths=paths, clips=CLIPS, duration_s=duration_s, **of_r3net, **cellular
     )
     # A round should see calls of all ages, as it does where lengths differ.
-    wider: dict[str, Any] = {"options": _WIDER, "duration_s": 30.0, "threads": 1, "staggered": split == "train"}
+    wider: dict[str, Any] = {"options": _WIDER, "duration_s": 30.0, "threads": 1, "staggered": part == TUNED}
     filmed = CallVectorEnv(sixth, **of_r3net, **wider, clips=CLIPS)
     synthetic = CallVectorEnv(sixth, **of_r3net, **wider)
     return JoinedVectorEnv([recorded, filmed, synthetic])
@@ -67,8 +68,8 @@ RECIPE = Recipe(
         shared_until="memory",
     ),
     # Calls of several lengths, so that ages differ. Cellular paths are twice as many as in tests: they are harder.
-    make_env=lambda envs: _calls(envs, "train", (15.0, 45.0), paths=12, lte_ratio=0.34, lte_traces_each=6),
-    make_evaluation=lambda: _calls(96, "evaluation", (30.0, 30.0), paths=16),
+    make_env=lambda envs: _calls(envs, TUNED, (15.0, 45.0), paths=12, lte_ratio=0.34, lte_traces_each=6),
+    make_evaluation=lambda: _calls(96, VALIDATION, (30.0, 30.0), paths=16),
     evaluate_every=8,
     leg_rounds=12,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from legato.links import TUNED, VALIDATION
 from legato.train.a2c import Settings
 from legato.train.recipe import Recipe, dense
 from legato.train.recipes.concerto import KINDS, MANIFEST, SECONDS, slices
@@ -57,8 +58,8 @@ def recipe(name: str, summary: str, *, by_second: bool = False) -> Recipe:
             discount=0.9,
             entropy_weight=((0.0, 0.02), (1.0, 0.001)),
         ),
-        make_env=lambda envs: calls(envs, "train"),
-        make_evaluation=lambda: calls(96, "validate"),
+        make_env=lambda envs: calls(envs, TUNED),
+        make_evaluation=lambda: calls(96, VALIDATION),
         evaluate_every=60,
         leg_rounds=120,
     )

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from legato import links
 from legato import plan as plans
 from legato.plan import Plan, shipped
 from legato_studies.papers.reproduction import AS_PRINTED, STRICTER
@@ -138,7 +139,7 @@ def _plan(setup: Setup, group: str, repeat: int, quick: bool) -> Plan:
         first = 1000 * repeat + 1
         options = {**setup.options, "forward.capacity.generator": GENERATORS[group]}
         return plans.make("clcc", options=options, seed_spec=range(first, first + (4 if quick else NETWORKS)), **how)
-    files = [trace.path for trace in shipped.traces() if trace.family == LTE][: 2 if quick else None]
+    files = links.files(LTE)[: 2 if quick else None]
     stretches = [f"{path}@scale={LTE_SCALES[group]},start_s={LTE_STEP_S * (repeat - 1)}" for path in files]
     options = {"duration_s": STRETCH_S, **ENCODER, **setup.options}
     return replace(plans.make("cellular", options=options, seed_spec=[repeat], **how), traces=plans.traces(stretches))

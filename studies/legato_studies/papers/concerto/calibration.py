@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from legato import access_networks
+from legato.links import TUNED, spread
 from legato.plan import Plan, make
 from legato.report.pages import Section
 from legato.results.query import query
@@ -46,10 +47,10 @@ def calibration_plans(folder: Path, quick: bool) -> Iterator[tuple[str, Plan]]:
     """A plan for each path, by name; ``folder`` is where traces are written."""
     duration_s = QUICK_S if quick else PRINTED.duration_s
     every = (
-        access_networks.windows_by_second(access, "train", folder, duration_s, most_per_file=1)
+        access_networks.windows_by_second(access, TUNED, folder, duration_s, most_per_file=1)
         for access in access_networks.ACCESSES
     )
-    specs = [spec for some in every for spec in access_networks.spread(some, 1 if quick else RECORDINGS)]
+    specs = [spec for some in every for spec in spread(some, 1 if quick else RECORDINGS)]
     for one_way_ms, queue_ms in product(ONE_WAY_MS[3 if quick else 0 :], QUEUE_MS[: 2 if quick else None]):
         path = {
             "forward.propagation_ms": one_way_ms,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legato import access_networks
+from legato.links import HELD_OUT, spread
 from legato.plan import Plan, make
 from legato.results.query import query
 from legato.results.stats import NO_FIGURE
@@ -108,8 +109,8 @@ def scheme_names(setup: Setup) -> list[str]:
 
 def chosen(setup: Setup, access: str, folder: Path, quick: bool) -> list[str]:
     """The test networks of a kind of access."""
-    windows = setup.windows(access, "test", folder)
-    return access_networks.spread(windows, 3) if quick else windows
+    windows = setup.windows(access, HELD_OUT, folder)
+    return spread(windows, 3) if quick else windows
 
 
 def call_plans(setup: Setup, folder: Path, seeds: int, quick: bool) -> Iterator[tuple[str, str, Plan]]:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from legato import access_networks
+from legato.links import HELD_OUT, TUNED
 from legato.plan import Plan, make
 from legato.results.query import query
 from legato.results.stats import Estimate
@@ -83,7 +84,7 @@ def networks(setup: Setup, folder: Path, quick: bool) -> list[str]:
     specs = []
     for access in access_networks.ACCESSES:
         one_each: dict[str, str] = {}
-        for part in ("train", "test"):
+        for part in (TUNED, HELD_OUT):
             for spec in setup.windows(access, part, folder):
                 one_each.setdefault(spec.split("@")[0], spec)
         specs += list(one_each.values())[: 3 if quick else None]

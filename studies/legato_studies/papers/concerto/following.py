@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from legato import access_networks
+from legato.links import HELD_OUT
 from legato.plan import Plan, make
 from legato.report import chart
 from legato.report.pages import Section
@@ -58,7 +59,7 @@ def one_each(setup: Setup, folder: Path, quick: bool) -> list[str]:
     specs = []
     for access in sorted(access_networks.ACCESSES, key=lambda access: access != "4G"):
         first: dict[str, str] = {}
-        for spec in setup.windows(access, "test", folder):
+        for spec in setup.windows(access, HELD_OUT, folder):
             first.setdefault(spec.split("@")[0], spec)
         specs += list(first.values())[: 1 if quick else None]
     return specs

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from legato import access_networks
+from legato.links import Part
 from legato_studies.papers.reproduction import AS_PRINTED, STRICTER
 
 WEBRTC, SALSIFY, BEST_OF_TWO = "webrtc", "salsify as described", "salsify"
@@ -40,7 +41,7 @@ class Setup:
     delay: str
     """The frame delay of Fig. 21: a column."""
 
-    def windows(self, access: str, part: access_networks.Part, folder: Path) -> list[str]:
+    def windows(self, access: str, part: Part, folder: Path) -> list[str]:
         """The networks of a kind of access; ``folder`` is where traces by the second are written."""
         if self.by_second:
             return access_networks.windows_by_second(access, part, folder, self.duration_s)

@@ -16,6 +16,7 @@ from typing import Any
 from markupsafe import Markup
 
 from legato import access_networks
+from legato.links import HELD_OUT
 from legato.plan import Plan
 from legato.report.pages import Section, counted
 from legato.results.query import version
@@ -222,7 +223,7 @@ def _play(parts: dict[str, _Part], folder: Path, threads: int, on_progress: Call
 
 
 def _introduction(done: Reproduction, seeds: int, trainings_s: float | None) -> Markup:
-    named = ((access, access_networks.files_by_second(access, "test")) for access in access_networks.ACCESSES)
+    named = ((access, access_networks.files_by_second(access, HELD_OUT)) for access in access_networks.ACCESSES)
     trained = "Tables 3 and 4 were left out."
     if trainings_s is not None:
         trained = f"The trainings of Tables 3 and 4 took {trainings_s / 60:.0f} min."

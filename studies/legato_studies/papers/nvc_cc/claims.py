@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from legato.links import CAPACITIES
 from legato.results.query import query
 from legato.results.stats import Estimate, of_separate_groups
 from legato_studies.papers.nvc_cc import readings
 from legato_studies.papers.nvc_cc.sessions import Array, Sessions
-from legato_studies.papers.nvc_cc.sweeps import FAMILIES, FIG_12, GUARDED, PRINTED, PRINTED_GCC, ROUND_TRIP, RULES
+from legato_studies.papers.nvc_cc.sweeps import FIG_12, GUARDED, PRINTED, PRINTED_GCC, ROUND_TRIP, RULES
 from legato_studies.papers.nvc_cc.trainings import H264_LABEL, Convergence
 from legato_studies.papers.reproduction import AS_PRINTED, STRICTER, Figure, Grid, Row
 from legato_studies.papers.verdict import Claim, Lead, Value, Verdict, judged
@@ -329,7 +330,7 @@ def _recorded(sessions: Sessions, setting: str) -> Iterator[Row]:
 
 def _generalisation(sessions: Sessions) -> Iterator[Row]:
     """Not the paper's: nothing that is shipped should lose to GCC on links it was not trained on."""
-    for setting in FAMILIES:
+    for setting in CAPACITIES:
         ran = sessions.controllers(setting)
         for controller in (name for name in (OURS, "aurora", "onrl", GUARDED) if {name, "gcc"} <= set(ran)):
             for figure in ("qoe_p", "qoe_d"):

@@ -16,9 +16,10 @@ from dataclasses import replace
 from typing import Any
 
 from legato import plan as plans
+from legato.links import CAPACITIES, FAMILIES
 from legato.results.stats import Estimate
 from legato_studies.papers.nvc_cc.sessions import Sessions
-from legato_studies.papers.nvc_cc.sweeps import FAMILIES, FIG_12, Size, Sweep, one_link, recorded_links
+from legato_studies.papers.nvc_cc.sweeps import FIG_12, Size, Sweep, one_link
 from legato_studies.papers.reproduction import AS_PRINTED, STRICTER, Figure, Grid, Row
 from legato_studies.papers.verdict import Lead, judged
 
@@ -45,7 +46,7 @@ def setting_of(family: str) -> str:
     return f"hybrid, {family}"
 
 
-SETTINGS = (PRINTED, UNIFORM, *map(setting_of, FAMILIES))
+SETTINGS = (PRINTED, UNIFORM, *map(setting_of, CAPACITIES))
 
 
 def sweeps(size: Size) -> Iterator[Sweep]:
@@ -54,10 +55,8 @@ def sweeps(size: Size) -> Iterator[Sweep]:
     padded = {"forward.capacity": {"generator": "nvc-cc-authors"}, "sender.pad_to_target": True}
     yield _sweep(PRINTED, "hybrid-printed", size, SPECS, seeds, **padded)
     yield _sweep(UNIFORM, "hybrid-uniform", size, SPECS, seeds)
-    for setting, (family, scale) in FAMILIES.items():
-        links = recorded_links(family, size.links)
-        if links:
-            traces = [f"{path}@scale={scale}" for path in links]
+    for setting in CAPACITIES:
+        if traces := [link.spec for link in FAMILIES[setting].links(size.links)]:
             yield _sweep(setting_of(setting), f"hybrid-{setting.lower()}", size, SPECS, [1], traces)
     for rate, loss in FIG_8:
         fixed = f"fixed@target_bitrate_bps={rate},label=fixed"
@@ -96,7 +95,7 @@ def judge(sessions: Sessions) -> list[Row]:
         for setup, setting in ((AS_PRINTED, PRINTED), (STRICTER, UNIFORM))
         for row in _leads(sessions, setting, "Hybrid, Fig. 11")
     ]
-    for family in FAMILIES:
+    for family in CAPACITIES:
         rows += _leads(sessions, setting_of(family), "Hybrid, families", family)
     return [*rows, *_fig_8(sessions), *_fig_9(sessions)]
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from legato.links import CAPACITIES, FAMILIES
 from legato.plan import shipped
 from legato.report import chart
 from legato.report.pages import Section
@@ -25,7 +26,6 @@ from legato_studies.papers.nvc_cc.sessions import Array, Sessions
 from legato_studies.papers.nvc_cc.sweeps import (
     CLIPS,
     CONTROLLERS,
-    FAMILIES,
     FIG_6,
     PRINTED,
     QUICK,
@@ -170,7 +170,7 @@ def _introduction(done: Reproduction, size: Size, sessions: Sessions) -> list[Ma
             ", ".join(CLIPS),
             len(size.clips),
             len(size.heights),
-            "; ".join(f"{name}: {family} × {scale:g}" for name, (family, scale) in FAMILIES.items()),
+            "; ".join(f"{name}: {FAMILIES[name].folder} × {FAMILIES[name].scale:g}" for name in CAPACITIES),
         ),
     ]
 
@@ -198,7 +198,7 @@ _BEHIND: dict[str, Figure] = {
 def _behind(sessions: Sessions) -> list[Section]:
     """The means behind the figures, a table per setting."""
     found = []
-    for setting in (PRINTED, ROUND_TRIP, "synthetic", *FAMILIES, "Fig. 4", *hybrid.SETTINGS):
+    for setting in (PRINTED, ROUND_TRIP, "synthetic", *CAPACITIES, "Fig. 4", *hybrid.SETTINGS):
         names = hybrid.CONTROLLERS if setting in hybrid.SETTINGS else CONTROLLERS
         ran = [name for name in names if name in sessions.controllers(setting)]
         rows = [(name, [sessions.mean(setting, name, figure).mean for figure in _BEHIND]) for name in ran]

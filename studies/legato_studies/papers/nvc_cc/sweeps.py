@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from legato.plan import Plan, make, shipped
+from legato.links import CAPACITIES, FAMILIES
+from legato.plan import Plan, make
 from legato_studies.papers.nvc_cc.trainings import H264
 
 SCENARIO = "nvc_cc"
@@ -59,16 +59,6 @@ HEIGHTS = tuple(range(360, 1081, 40))
 NETWORKS = 50
 LINKS = 10
 PRINTED, ROUND_TRIP = "as printed", "round trip"
-FAMILIES = {
-    "Ethernet": ("fcc", 1.0),
-    "cellular": ("nyc-lte", 0.25),
-    "mahimahi": ("mahimahi", 0.5),
-    "nyu-mets": ("nyu-mets", 0.4),
-    "starlink-mobile": ("starlink-mobile", 0.2),
-    "ucc-5g": ("ucc-5g", 0.15),
-    "wifi-zhuge": ("wifi-zhuge", 0.15),
-}
-"""Families of recorded links and what their rates are multiplied by: most are too fast for a call of 6 Mbit/s."""
 FIG_12 = ("Ethernet", "cellular")
 FIG_6 = (2_000_000, 25.0, 30_000)
 """[nvc-cc] Fig. 6: 25 ms one way, 30 KB; the link's rate is not printed. Fig. 7 names no network: this one."""
@@ -106,11 +96,10 @@ def sweeps(size: Size, groups: Sequence[tuple[str, Sequence[str]]] | None = None
     for height in size.heights:
         yield from _as_printed(PRINTED, f"printed-{height}", size, height, "nvc-cc-authors")
     yield from _as_printed(ROUND_TRIP, "round-trip", size, 720, "nvc-cc-authors-round-trip")
-    for setting, (family, scale) in FAMILIES.items():
-        links = recorded_links(family, size.links)
-        if not links:  # an installed package lacks the families under a copyleft licence
+    for setting in CAPACITIES:
+        specs = [link.spec for link in FAMILIES[setting].links(size.links)]
+        if not specs:  # an installed package lacks the families under a copyleft licence
             continue
-        specs = [f"{path}@scale={scale}" for path in links]
         # Figure 12 has 570 sessions of each of its two; the others show how far a policy generalises.
         for height in size.heights if setting in FIG_12 else (720,):
             for name, controllers in groups:
@@ -198,11 +187,3 @@ def one_link(bps: int, one_way_ms: float, queue_bytes: int, loss_ratio: float = 
 
 def _networks(size: Size) -> list[int]:
     return list(range(1, size.networks + 1))
-
-
-def recorded_links(family: str, count: int) -> list[Path]:
-    """At most ``count`` of a family's traces, evenly spaced in the order of their names."""
-    paths = [trace.path for trace in shipped.traces() if trace.family == family]
-    if len(paths) <= count:
-        return paths
-    return [paths[(2 * n + 1) * len(paths) // (2 * count)] for n in range(count)]
