@@ -56,13 +56,13 @@ def tables(scenario: Path, names: list[str]) -> dict[str, str]:
     """The table of each controller in one scenario."""
     import duckdb
 
-    from legato import plan as plans
+    from legato.plan import Choice
     from legato.results.query import summary_rows
     from legato.runs.sweep import sweep
 
     # One that knows the link's future is refused where others share the link.
     names = [name for name in names if refusal(name, scenario) is None]
-    plan = plans.make(scenario, controller_specs=names, log="packets")
+    plan = Choice(scenario, controllers=names, log="packets").plan()
     with tempfile.TemporaryDirectory() as place, duckdb.connect() as database:
         folder = Path(place) / "run"
         sweep(plan, folder)

@@ -32,12 +32,12 @@ ASKED = ("plan.json", "repeat.json")
 
 def run_hashes(scenario: Path, names: list[str]) -> Iterator[tuple[str, str]]:
     """Each table of each controller's run of a scenario, with its hash."""
-    from legato import plan as plans
     from legato.errors import Error
+    from legato.plan import Choice
     from legato.runs.sweep import sweep
 
     for name in names:
-        plan = plans.make(scenario, controller_specs=[name], log="packets")
+        plan = Choice(scenario, controllers=[name], log="packets").plan()
         with tempfile.TemporaryDirectory() as place:
             try:
                 sweep(plan, Path(place) / "run", threads=1)

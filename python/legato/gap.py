@@ -11,19 +11,22 @@ import math
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from legato.call.calls import real_calls
+from legato.call.ends import End, Session, with_both_ways
 from legato.errors import CallError
-from legato.plan import read_scenario
+from legato.plan import Choice, scenarios
 from legato.report import chart, pages, repeat
 from legato.report.pages import Section
 from legato.results.late import late_calls
 from legato.results.query import parts, query, summary_rows
 from legato.results.stats import FEWEST, Estimate, grouped_mean, of_separate_groups
+from legato.runs.run import run
 from legato.runs.sweep import check_empty
 
 if TYPE_CHECKING:
@@ -120,6 +123,7 @@ def measure(
     repeats: int = 3,
     options: Mapping[str, Any] | None = None,
     controllers: Iterable[str] = (),
+    duration_s: float | None = None,
     pictures: Pictures | None = None,
     peers: str = "chromium",
     direction: str = "send",
@@ -136,33 +140,28 @@ def measure(
     Raises:
         CallError: the near end is not ours, or does not send.
     """
-    import legato
-    from legato.call.ends import End, Session
-
+    choice = Choice(scenario, options, list(controllers), seeds=list(range(1, repeats + 1)), duration_s=duration_s)
     session = Session.of(peers, direction)
     if session.near != End.LEGATO or direction == "receive":
         raise CallError(f"a gap is of what we send: peers {peers}, direction {direction} has a browser send")
     out = Path(out)
     check_empty(out, resume=resume)
-    seeds = list(range(1, repeats + 1))
-    chosen = list(controllers)
-    how = {"options": options, "controllers": chosen, "seeds": seeds, "resume": resume}
-    alike = as_called(scenario, options, peers, direction)
-    path, text = read_scenario(scenario, options)
-    simulated = legato.run(scenario, out=out / "simulated", traces=phases(path, text), **{**how, "options": alike})
-    called = legato.real_calls(
-        scenario,
+    alike = as_called(choice.scenario, choice.changes, peers, direction)
+    at = phases(*scenarios.read(choice.scenario, choice.changes))
+    simulated = run(replace(choice, options=alike, traces=at), out=out / "simulated", resume=resume)
+    called = real_calls(
+        choice,
         out=out / "called",
         pictures=pictures,
         peers=peers,
         direction=direction,
+        resume=resume,
         on_progress=on_progress,
-        **how,
     )
     runs = simulated.folder, called.folder
     flows = dict.fromkeys(row["flow"] for row in summary_rows(called.folder))
     gaps = [Gap(*runs, compare(*runs, flow), flow) for flow in flows]
-    write_page(gaps, str(scenario), out / "gap.html")
+    write_page(gaps, str(choice.scenario), out / "gap.html")
     return gaps
 
 
@@ -176,9 +175,7 @@ def as_called(
     requests a lost packet at fixed intervals of its own. Receivers of WebRTC send feedback by RTCP's rule, whatever the
     controller asks for.
     """
-    from legato.call.ends import with_both_ways
-
-    _, text = read_scenario(scenario, options)
+    _, text = scenarios.read(scenario, options)
     table = tomllib.loads(text)
     ways = with_both_ways(text, options) if direction == "both" else dict(options or {})
     adapts = table.get("video", {}).get("adapt_resolution", False)
@@ -201,25 +198,6 @@ def phases(path: Path, text: str) -> list[str]:
     return [
         ",".join([f"{file if file.exists() else trace}@start_s={start_s + later_s:g}", *kept]) for later_s in PHASES_S
     ]
-
-
-def measure_pairs(
-    scenarios: Sequence[str | Path],
-    out: str | Path,
-    *,
-    controllers: Sequence[str] = (),
-    **how: Any,
-) -> dict[str, Gap]:
-    """:func:`measure` for each scenario with each controller (its own, where none is named), each below ``out`` in a
-    folder of its name; of two ways each has the way's name behind that."""
-    found: dict[str, Gap] = {}
-    for scenario in scenarios:
-        for controller in controllers or [""]:
-            name = "-".join(filter(None, (Path(scenario).stem, controller)))
-            chosen = [controller] if controller else []
-            for gap in measure(scenario, Path(out) / name, controllers=chosen, **how):
-                found[" ".join(filter(None, (name, gap.flow)))] = gap
-    return found
 
 
 def pair_rows(gaps: Mapping[str, Gap]) -> list[tuple[str, ...]]:

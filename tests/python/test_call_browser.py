@@ -22,8 +22,9 @@ import numpy as np
 import pytest
 
 import legato
-from legato import _core, plan
+from legato import _core
 from legato.call import Pictures, browser, camera, ends, log, session
+from legato.plan import Choice
 from on_time import only_on_time
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -155,7 +156,7 @@ def test_the_viewed_quality_is_that_of_the_pixels_on_the_screen(scenario: Path, 
     clip, folder = tmp_path / "scene.y4m", tmp_path / "run"
     _core.write_scene(str(clip), width, height, fps, 8 * fps)
     options = {"duration_s": 6.0, "controller.config.target_bitrate_bps": 250_000}
-    made = plan.make(scenario, options=options).to_json()
+    made = Choice(scenario, options=options).plan().to_json()
     screens: list[dict] = []
     with browser.launched() as chromium:
         _core.open_call_folder(made, str(folder))
@@ -349,7 +350,7 @@ def test_a_call_without_a_browser_says_what_to_install(scenario: Path, tmp_path:
 
 
 def test_a_call_that_ends_before_any_media_says_why_in_both_directions(scenario: Path, tmp_path: Path):
-    made = plan.make(scenario, options={"limits.max_bps": 1_500_000}).to_json()
+    made = Choice(scenario, options={"limits.max_bps": 1_500_000}).plan().to_json()
     pictures = Pictures(width=320, height=180, fps=15)
     with camera.film(pictures) as film, browser.launched(camera=film.file) as chromium:
         peer = browser.Peer(chromium)
@@ -417,9 +418,7 @@ def test_a_browser_that_dies_ends_the_call_with_one_line(scenario: Path, tmp_pat
 
 
 def test_the_only_thing_that_listens_is_one_socket_on_loopback(scenario: Path, tmp_path: Path):
-    from legato import plan
-
-    call = _core.RealCall(plan.make(scenario).to_json(), 0, str(tmp_path))
+    call = _core.RealCall(Choice(scenario).plan().to_json(), 0, str(tmp_path))
     try:
         [port] = {int(line.split()[5]) for line in call.offer().splitlines() if line.startswith("a=candidate:")}
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other, pytest.raises(OSError):

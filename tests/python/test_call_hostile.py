@@ -19,8 +19,9 @@ import duckdb
 import pytest
 
 import legato
-from legato import _core, plan
+from legato import _core
 from legato.call import Pictures, browser, session
+from legato.plan import Choice
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -116,7 +117,7 @@ def test_datagrams_that_are_no_part_of_the_call_change_nothing_in_it(tmp_path: P
         pytest.skip("this build makes no real calls: it lacks the feature `calls`")
     scenario, folder = tmp_path / "hail.toml", tmp_path / "run"
     scenario.write_text(SCENARIO, encoding="utf-8")
-    made = plan.make(scenario).to_json()
+    made = Choice(scenario).plan().to_json()
     hits: list[int] = []
     sizes: list[int] = []
     with browser.launched() as chromium:

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from legato import _core, plan
+from legato import _core
 from legato.call import Pictures, priority
 from legato.call.ends import Session
+from legato.plan import Choice
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setscheduler"), reason="this system has no such classes")
 def test_every_thread_of_both_ends_is_raised_or_none_is_said_to_be(tmp_path: Path):
     if not hasattr(_core, "RealCall"):
         pytest.skip("this build makes no real calls: it lacks the feature `calls`")
-    made = plan.make("steady", options={"duration_s": 1.0}).to_json()
+    made = Choice("steady", options={"duration_s": 1.0}).plan().to_json()
     call = _core.RealCall(
         made, 0, str(tmp_path), Session.of("legato"), pictures=Pictures(width=320, height=180, fps=15)
     )

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from legato import plan
 from legato.conformance import CASES, conformance, contestants, criteria, page
 from legato.conformance.encouraged import ENCOURAGED, chosen
 from legato.conformance.flows import BIN_S, Flow, Session, jain, read, rolling
@@ -29,7 +28,7 @@ from legato.conformance.judge import (
 from legato.conformance.notes import notes_on
 from legato.conformance.plots import plot
 from legato.errors import Error
-from legato.plan import shipped
+from legato.plan import Choice, shipped
 
 
 def flow(rates_bps: np.ndarray, queue_ms: float = 5.0, loss_ratio: float = 0.0, name: str = "call 1") -> Flow:
@@ -155,7 +154,7 @@ def test_what_is_encouraged_runs_only_where_it_is_named(tmp_path: Path) -> None:
     assert not {case.key for case in chosen([])} & {case.key for case in ENCOURAGED}
     assert [case.key for case in chosen(["4.2-5.7"])] == ["4.2-5.7-cubic", "4.2-5.7-bursts"]
     for case in ENCOURAGED:
-        made = plan.make(shipped.scenario(case.scenario), options=case.options, log="summary")
+        made = Choice(shipped.scenario(case.scenario), options=case.options, log="summary").plan()
         assert made.sessions == 1
     suite = conformance(["gcc"], out=tmp_path / "bursts", cases=["4.2-5.7-bursts"])
     (session,) = suite.sessions.values()

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from fixtures import ROOT, Legato
-from legato import atomic, plan
+from legato import atomic
 from legato.errors import Error, ScenarioError
-from legato.plan import shipped
+from legato.plan import scenarios, shipped, traces
 
 MINE = """\
 # of eleven lines
@@ -41,7 +41,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def refusal(name: str, changes: dict[str, object] | None = None) -> str:
     with pytest.raises(ScenarioError) as refused:
-        plan.read_scenario(name, changes)
+        scenarios.read(name, changes)
     return str(refused.value)
 
 
@@ -72,7 +72,7 @@ def test_a_fault_of_a_change_names_the_change_and_no_line(mine: Path) -> None:
 def test_a_change_may_mend_a_file(mine: Path) -> None:
     mine.write_text(MINE.replace("duration_s = 10", "duration_s = 0"))
     assert "mine.toml: duration_s: 0 is not within" in refusal("mine.toml")
-    assert "duration_s = 5" in plan.read_scenario("mine.toml", {"duration_s": 5})[1]
+    assert "duration_s = 5" in scenarios.read("mine.toml", {"duration_s": 5})[1]
 
 
 def test_a_shipped_scenario_goes_by_its_name(mine: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_name_that_is_no_text_is_refused_in_one_line(mine: Path, legato: Legat
         assert said.stderr.splitlines()[0].endswith("caf\\xe9.csv: the name is not UTF-8")
         assert "Traceback" not in said.stderr
     with pytest.raises(Error, match=r"caf\\xe9.csv: the name is not UTF-8"):
-        plan.traces([odd])
+        traces.chosen([odd])
 
 
 def test_a_folder_whose_name_is_no_text_can_be_worked_in(tmp_path: Path, legato: Legato) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import legato
-from legato import _core, gap, plan
+from legato import _core, gap
 from legato.call import Pictures
+from legato.plan import scenarios
 from on_time import only_on_time
 from run_folders import write_run
 
@@ -115,14 +116,14 @@ def test_what_a_browser_sends_has_no_simulation_to_be_held_against(tmp_path: Pat
 
 
 def test_a_simulation_meets_a_trace_at_several_places() -> None:
-    path, text = plan.read_scenario("cellular", {"forward.capacity.start_s": 3.0})
+    path, text = scenarios.read("cellular", {"forward.capacity.start_s": 3.0})
     found = gap.phases(path, text)
     assert len(found) == len(gap.PHASES_S)
     assert all(spec.endswith(",scale=0.2") and Path(spec.partition("@")[0]).is_file() for spec in found)
     assert [spec.partition("start_s=")[2].split(",")[0] for spec in found[:2]] == ["3", "3.02"]
     shipped_name = 'name = "a"\n[forward]\ncapacity = { trace = "fcc/12" }\n'
     assert gap.phases(Path("a.toml"), shipped_name)[1] == "fcc/12@start_s=0.02"
-    assert gap.phases(*plan.read_scenario("steady")) == []
+    assert gap.phases(*scenarios.read("steady")) == []
 
 
 @pytest.mark.calls

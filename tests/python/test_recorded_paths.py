@@ -9,9 +9,9 @@ import pytest
 
 import legato
 from fixtures import Legato
-from legato import _core, plan, report
+from legato import _core, report
 from legato.errors import ScenarioError, TraceError
-from legato.plan import shipped
+from legato.plan import shipped, traces
 from legato.results.query import summary_rows
 
 SHORT = {"duration_s": 5.0}
@@ -22,9 +22,9 @@ def column(run: legato.Run, name: str) -> list[object]:
 
 
 def test_both_families_have_names():
-    assert len(plan.trace_addresses("hairpin")) == 16
-    assert len(plan.trace_addresses("ibox")) == 217
-    (path,) = plan.trace_addresses("ibox/12")
+    assert len(traces.addresses("hairpin")) == 16
+    assert len(traces.addresses("ibox")) == 217
+    (path,) = traces.addresses("ibox/12")
     assert Path(path).name == "china-cellular-017.json"
 
 
@@ -52,13 +52,13 @@ def test_a_recorded_path_replaces_the_scenarios(tmp_path: Path):
 
 def test_what_is_played_is_one_of_two():
     with pytest.raises(TraceError, match=r"hairpin/3@plays=capasity: not one of capacity, path") as caught:
-        plan.traces(["hairpin/3@plays=capasity"])
+        traces.chosen(["hairpin/3@plays=capasity"])
     assert caught.value.hint == "did you mean capacity?"
 
 
 def test_an_import_plays_as_the_original(tmp_path: Path):
     """Rates, round-trip times and losses survive as columns of Legato's own format."""
-    (path,) = plan.trace_addresses("hairpin/10")
+    (path,) = traces.addresses("hairpin/10")
     trace = _core.load_trace(path)
     trace.save(str(tmp_path / "own.csv"))
     own = _core.load_trace(str(tmp_path / "own.csv"))
@@ -78,7 +78,7 @@ def test_a_scenario_names_a_shipped_trace(tmp_path: Path):
     file = tmp_path / "mine.toml"
     file.write_text('name = "mine"\n[forward.capacity]\ntrace = "fcc/12"\n', encoding="utf-8")
     run = legato.run(file, options=SHORT, out=tmp_path / "run", log="summary")
-    (path,) = plan.trace_addresses("fcc/12")
+    (path,) = traces.addresses("fcc/12")
     assert column(run, "trace") == [Path(path).name]
     written = json.loads((run.folder / "plan.json").read_text(encoding="utf-8"))
     assert 'trace = "fcc/12"' in written["scenario"]
@@ -117,7 +117,7 @@ def test_a_scenario_that_names_no_trace_is_refused_with_the_nearest(tmp_path: Pa
 def test_a_path_of_ibox_is_chosen_by_an_option(tmp_path: Path):
     changed = {**SHORT, "forward.capacity.trace": "ibox/40"}
     run = legato.run("ibox", options=changed, out=tmp_path / "run", log="summary")
-    (path,) = plan.trace_addresses("ibox/40")
+    (path,) = traces.addresses("ibox/40")
     assert column(run, "trace") == [Path(path).name]
     with pytest.raises(ScenarioError, match=r"-o forward\.capacity\.plays=all: .*is not one of capacity, path"):
         legato.run("ibox", options={"forward.capacity.plays": "all"}, out=tmp_path / "other")

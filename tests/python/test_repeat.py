@@ -18,11 +18,10 @@ import pytest
 
 import legato
 from legato import _core, cli
-from legato import plan as plans
 from legato.call import Pictures
 from legato.errors import DataWarning, RunFolderError
+from legato.plan import Choice, repeat, shipped
 from legato.plan import record as plan_record
-from legato.plan import repeat, shipped
 
 RATES = "time_s,rate_bps\n0,1500000\n1,600000\n2,1200000\n9,1200000\n"
 SCENARIO = """\
@@ -264,6 +263,6 @@ def test_a_call_of_ones_own_files_is_replayed_from_another_folder(
 )
 def test_real_calls_print_what_made_them(how: dict, words: str):
     call = how.pop("call")
-    specs = {"controller_specs": how.get("controllers", ()), "seed_spec": how.get("seeds", 1)}
-    plan = replace(plans.make("steady", **specs), call=call)
+    specs = {"controllers": how.get("controllers", ()), "seeds": how.get("seeds", 1)}
+    plan = replace(Choice("steady", **specs).plan(), call=call)
     assert shlex.join(repeat.words(plan_record.record(plan))) == f"legato {words}"

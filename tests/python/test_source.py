@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from legato import plan
 from legato.conformance import conformance, page
 from legato.conformance.cases import CASES
 from legato.conformance.source import Source, of_case, of_scenario
+from legato.plan import scenarios
 
 
 def source_of(options: dict[str, object]) -> Source:
-    path, text = plan.read_scenario("rfc8867/5_1_a_50ms", options)
+    path, text = scenarios.read("rfc8867/5_1_a_50ms", options)
     return of_scenario(text, str(path))
 
 
@@ -37,7 +37,7 @@ def test_a_shorter_buffer_answers_a_fall_sooner() -> None:
 
 def test_the_statistical_source_holds_off_longer_than_that() -> None:
     """RFC 8593's encoder ignores further requests for 200 ms: it is a model of something else."""
-    path, text = plan.read_scenario("r3net")
+    path, text = scenarios.read("r3net")
     assert of_scenario(text, str(path)).name == "statistical source"
 
 

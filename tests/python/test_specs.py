@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from fixtures import Legato
-from legato import plan
 from legato.errors import ControllerError, DataWarning, Error, ProfileError, TraceError
-from legato.plan import clips, shipped, specs
+from legato.plan import clips, controllers, shipped, specs, traces
 
 TRACE = "time_s,rate_bps\n0,1000000\n9,1000000\n"
 
@@ -107,11 +106,11 @@ def test_one_unknown_case_among_known_ones_is_not_passed_over(legato: Legato) ->
 
 
 def test_the_same_trace_played_in_two_ways_is_two_traces(here: Path) -> None:
-    assert len(plan.traces(["a.csv@scale=0.5", "a.csv"])) == 2
+    assert len(traces.chosen(["a.csv@scale=0.5", "a.csv"])) == 2
 
 
 def test_a_single_text_is_a_list_of_one() -> None:
-    assert plan.controllers("gcc,nada") == ["gcc", "nada"]
+    assert controllers.chosen("gcc,nada") == ["gcc", "nada"]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +127,7 @@ def test_a_single_text_is_a_list_of_one() -> None:
 )
 def test_an_option_of_a_trace_out_of_range_is_named(here: Path, option: str, why: str) -> None:
     with pytest.raises(TraceError) as refused:
-        plan.traces([f"a.csv@{option}"])
+        traces.chosen([f"a.csv@{option}"])
     assert str(refused.value).startswith(f"a.csv@{option.partition('=')[0]}=")
     assert why in str(refused.value)
 
@@ -146,14 +145,14 @@ def test_a_window_or_scale_beyond_the_trace_is_said_with_the_users_number(
 def test_one_unreadable_trace_among_many_is_named_and_left_out(here: Path) -> None:
     (here / "broken.csv").write_text("time_s,rate_bps\n0,abc\n")
     with pytest.warns(DataWarning, match=r'broken.csv:2: rate_bps = "abc" is not a number; left out'):
-        assert plan.traces(["*.csv"]) == ["a.csv", "b.csv"]
+        assert traces.chosen(["*.csv"]) == ["a.csv", "b.csv"]
     with pytest.raises(TraceError, match=r"broken\.csv:2"):
-        plan.traces(["*.csv"], strict=True)
+        traces.chosen(["*.csv"], strict=True)
     (here / "a.csv").unlink()
     (here / "b.csv").unlink()
     (here / "worse.csv").write_text("")
     with pytest.raises(TraceError, match=r"broken\.csv:2"):  # none is left
-        plan.traces(["*.csv"])
+        traces.chosen(["*.csv"])
 
 
 def test_one_unreadable_clip_among_many_is_named_and_left_out(here: Path) -> None:
@@ -184,16 +183,16 @@ def test_the_command_line_goes_on_without_the_unreadable_one_unless_strict(here:
 def test_shipped_traces_have_names(here: Path, legato: Legato) -> None:
     """As in a wheel, whose data lie under a path too long to type."""
     fcc = [trace.path for trace in shipped.traces() if trace.family == "fcc"]
-    assert plan.traces(["fcc"]) == [specs.from_here(path) for path in fcc]
-    assert plan.traces(["fcc/12"]) == [specs.from_here(fcc[11])]
-    assert plan.traces(["fcc/12@scale=2"]) == [{"path": specs.from_here(fcc[11]), "scale": 2}]
+    assert traces.chosen(["fcc"]) == [specs.from_here(path) for path in fcc]
+    assert traces.chosen(["fcc/12"]) == [specs.from_here(fcc[11])]
+    assert traces.chosen(["fcc/12@scale=2"]) == [{"path": specs.from_here(fcc[11]), "scale": 2}]
     shown = legato("traces", "show", "fcc/12")
     assert shown.returncode == 0 and fcc[11].name in shown.stdout
     listed = legato("traces", "list", "fcc")
     assert f"fcc/{len(fcc)} " in listed.stdout
     # Not a name: one file, whatever it is called.
     (here / "fcc").write_text(TRACE)
-    assert plan.traces(["fcc"]) == ["fcc"]
+    assert traces.chosen(["fcc"]) == ["fcc"]
 
 
 def test_a_name_of_several_traces_is_not_one(legato: Legato) -> None:
@@ -221,7 +220,11 @@ def test_what_is_nearly_a_name_is_asked_after(legato: Legato, arguments: list[st
 
 
 def test_the_error_of_a_list_is_of_its_kind() -> None:
-    for make, error in ((plan.controllers, ControllerError), (plan.traces, TraceError), (clips.profiles, ProfileError)):
+    for make, error in (
+        (controllers.chosen, ControllerError),
+        (traces.chosen, TraceError),
+        (clips.profiles, ProfileError),
+    ):
         with pytest.raises(error, match="names none"):
             make([" , "])
     with pytest.raises(Error, match="named twice"):
@@ -235,5 +238,5 @@ def test_a_file_of_a_folder_whose_name_is_no_text_is_left_out(here: Path) -> Non
     Path(os.fsdecode(os.fsencode(here / "traces") + b"/caf\xe9.csv")).write_text(TRACE)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        assert plan.traces(["traces"]) == ["traces/a.csv"]
+        assert traces.chosen(["traces"]) == ["traces/a.csv"]
     assert [str(one.message) for one in said] == ["traces/caf\\xe9.csv: the name is not UTF-8; left out"]

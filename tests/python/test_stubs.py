@@ -75,3 +75,11 @@ def test_modules_are_reached_from_the_package():
     program = "import legato; print(legato.gap.measure.__name__, legato.conformance.conformance.__name__)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "measure conformance\n"
+
+
+def test_every_public_name_is_where_the_package_says():
+    for name in legato.__all__:
+        assert getattr(legato, name).__name__ == name
+    types = next(node for node in ast.parse(Path(legato.__file__).read_text()).body if isinstance(node, ast.If))
+    typed = {alias.name: node.module for node in types.body for alias in node.names}
+    assert typed == {name: f"legato.{home}" for name, home in legato._HOMES.items()}

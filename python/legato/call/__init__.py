@@ -24,9 +24,9 @@ from legato.runs.sweep import Run, check_folder
 
 if TYPE_CHECKING:
     from legato.call.ends import Session
-    from legato.call.learning import Learning
     from legato.call.others import Programs
     from legato.call.session import CallProgress
+    from legato.train.in_calls import LearningInCalls
 
 __all__ = ["Pictures", "make"]
 
@@ -39,7 +39,7 @@ def make(
     pictures: Pictures | None = None,
     programs: Programs | None = None,
     vmaf: bool = False,
-    learning: Learning | None = None,
+    learning: LearningInCalls | None = None,
     resume: bool = False,
     on_progress: Callable[[CallProgress], None] | None = None,
 ) -> Run:

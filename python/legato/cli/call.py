@@ -11,7 +11,7 @@ import typer
 import legato
 from legato.cli import options, results, terminal
 from legato.cli.run import next_free
-from legato.plan import overrides
+from legato.plan import Choice, overrides
 
 HELP = """
 Make the call of a scenario for real: WebRTC to a headless Chromium on this machine, over the link that the
@@ -99,6 +99,7 @@ def call(
         typer.Option(help="The run folder. [default: the next free of runs/NAME-real, runs/NAME-real-2, ...]"),
     ] = None,
     log: options.Log = "series",
+    duration_s: options.DurationS = None,
     resume: options.Resume = False,
     check: Annotated[bool, typer.Option("--check", help="Report what this machine can do, without a call.")] = False,
     as_json: options.Json = False,
@@ -108,15 +109,12 @@ def call(
     if scenario is None:
         raise typer.BadParameter("name a scenario, or give --check")
     folder = out or next_free(Path("runs") / f"{Path(scenario).stem}-real")
+    changes, seeds = overrides.parse(option or []), options.seeds(seed, "--seed")
+    choice = Choice(scenario, changes, controller or [], traces or [], (), seeds, log, duration_s, strict)
     with terminal.watch("call") as watch:
         made = legato.real_calls(
-            scenario,
+            choice,
             out=folder,
-            options=overrides.parse(option or []),
-            controllers=controller or [],
-            traces=traces or [],
-            strict=strict,
-            seeds=options.seeds(seed, "--seed"),
             pictures=options.pictures(clip, size, fps, codec, parity, recovery),
             peers=peers,
             direction=direction,
@@ -124,7 +122,6 @@ def call(
             feedback=feedback,
             vmaf=vmaf,
             learn=learn,
-            log=log,
             resume=resume,
             on_progress=watch.real_call,
         )

@@ -10,7 +10,7 @@ import typer
 
 import legato
 from legato.cli import options, results, terminal
-from legato.plan import overrides
+from legato.plan import Choice, overrides
 
 HELP = """
 Compare controllers: every one of them on every trace, clip and seed, then one report.
@@ -41,7 +41,7 @@ def compare(
     scenario: Annotated[
         str, typer.Option(metavar="FILE", help="Everything else: a file or a shipped name.")
     ] = "cellular",
-    duration_s: Annotated[float | None, typer.Option(help="Length of a call, instead of the scenario's.")] = None,
+    duration_s: options.DurationS = None,
     option: options.Changes = None,
     log: options.Log = "series",
     strict: options.Strict = False,
@@ -51,20 +51,12 @@ def compare(
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write OUT/report.html as well.")] = True,
     as_json: options.Json = False,
 ) -> None:
-    changes = overrides.parse(option or [])
-    if duration_s is not None:
-        changes["duration_s"] = duration_s
+    changes, chosen = overrides.parse(option or []), options.seeds(seeds, "--seeds", counted=True)
+    choice = Choice(scenario, changes, controllers, traces or [], clips or [], chosen, log, duration_s, strict)
     with terminal.watch("compare") as watch:
-        made = legato.compare(
-            controllers,
-            traces=traces or [],
-            clips=clips or [],
-            seeds=options.seeds(seeds, "--seeds", counted=True),
+        made = legato.run(
+            choice,
             out=out,
-            scenario=scenario,
-            options=changes,
-            log=log,
-            strict=strict,
             calls_per_part=calls_per_part,
             threads=threads,
             resume=resume,

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 import typer
 
 import legato
-from legato import plan
 from legato.cli import options, terminal
-from legato.plan import parameters
+from legato.plan import controllers, parameters
 
 app = typer.Typer(help="The rate controllers: list them, show one.", no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -51,7 +50,7 @@ def show(
     legato controllers show gcc@profile=low-delay
     ```
     """
-    (chosen,) = plan.controllers([name]) or [name]
+    (chosen,) = controllers.chosen([name]) or [name]
     known, config = (chosen, {}) if isinstance(chosen, str) else (chosen["name"], chosen["config"])
     entry = next(entry for entry in legato.controllers() if entry["name"] == known)
     out = terminal.out()

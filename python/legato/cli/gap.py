@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -41,6 +42,7 @@ def gap(
     ],
     option: options.Changes = None,
     controller: options.Controllers = None,
+    duration_s: options.DurationS = None,
     repeats: Annotated[int, typer.Option(min=1, help="Calls each way.")] = 3,
     clip: options.Clip = None,
     size: options.Size = "1280x720",
@@ -70,20 +72,26 @@ def gap(
     alone = len(scenarios) == 1 and len(controllers) < 2
     name = Path(scenarios[0]).stem if len(scenarios) == 1 else "pairs"
     folder = out or next_free(Path("runs") / f"{name}-gap")
-    how = {
+    how: dict[str, Any] = {
         "repeats": repeats,
         "options": overrides.parse(option or []),
         "controllers": controllers,
+        "duration_s": duration_s,
         "pictures": options.pictures(clip, size, fps, codec),
         "peers": peers,
         "direction": direction,
         "resume": resume,
     }
+    pairs: dict[str, gaps.Gap] = {}
     with terminal.watch("call") as watch:
         if alone:
             found = gaps.measure(scenarios[0], folder, on_progress=watch.real_call, **how)
         else:
-            pairs = gaps.measure_pairs(scenarios, folder, on_progress=watch.real_call, **how)
+            for scenario, name in itertools.product(scenarios, controllers or [""]):
+                pair = "-".join(filter(None, (Path(scenario).stem, name)))
+                how["controllers"] = [name] if name else []
+                for one in gaps.measure(scenario, folder / pair, on_progress=watch.real_call, **how):
+                    pairs[" ".join(filter(None, (pair, one.flow)))] = one
     if alone:
         for one in found:
             columns = (one.way(), "simulated", "called", "difference")

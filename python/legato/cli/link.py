@@ -11,7 +11,7 @@ import legato
 from legato.cli import options, results, terminal
 from legato.cli.call import records, say_what_the_machine_did
 from legato.cli.run import next_free
-from legato.plan import overrides
+from legato.plan import Choice, overrides
 
 HELP = """
 Run two programs over the link that a scenario describes, with any protocol: each in a network namespace of its own,
@@ -47,24 +47,16 @@ def link(
         typer.Option(help="The run folder. [default: the next free of runs/NAME-link, runs/NAME-link-2, ...]"),
     ] = None,
     log: options.Log = "series",
+    duration_s: options.DurationS = None,
     resume: options.Resume = False,
     as_json: options.Json = False,
 ) -> int:
     folder = out or next_free(Path("runs") / f"{Path(scenario).stem}-link")
+    changes, seeds = overrides.parse(option or []), options.seeds(seed, "--seed")
+    choice = Choice(scenario, changes, (), traces or [], (), seeds, log, duration_s, strict)
     with terminal.watch("link") as watch:
         made = legato.link(
-            scenario,
-            near=near,
-            far=far,
-            out=folder,
-            options=overrides.parse(option or []),
-            traces=traces or [],
-            strict=strict,
-            seeds=options.seeds(seed, "--seed"),
-            name=name,
-            log=log,
-            resume=resume,
-            on_progress=watch.real_call,
+            choice, near=near, far=far, name=name, out=folder, resume=resume, on_progress=watch.real_call
         )
     failed = _say_what_the_programs_did(made.folder)
     invalid = say_what_the_machine_did(made.folder)

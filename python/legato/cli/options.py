@@ -40,6 +40,7 @@ Clips = Annotated[
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse a trace or clip that cannot be read among several.")]
 Log = Annotated[str, typer.Option(help="summary, series (every 100 ms and every frame) or packets.")]
+DurationS = Annotated[float | None, typer.Option(help="Length of a call, instead of the scenario's.")]
 CallsPerPart = Annotated[
     int | None, typer.Option(min=1, help="How many calls share a file; a stopped run loses at most these.")
 ]

@@ -76,16 +76,16 @@ def learn(
     legato policy learn nvc-cc --traces fcc --users 4 --calls 20 --out runs/learned
     ```
     """
-    from legato import plan
     from legato.envs import CallVectorEnv
     from legato.plan import shipped
+    from legato.plan import traces as planned
     from legato.policy import policy_folder
     from legato.train import online
 
     folder = shipped.policy(policy)
     manifest, _, _ = policy_folder.read(folder)
     controller = str(manifest["controller"])
-    links = [_typed(link) for link in plan.traces(traces or [])]
+    links = [_typed(link) for link in planned.chosen(traces or [])]
     config = {key: value for key, value in manifest["observation"].items() if key == "interval_rtt_factor"}
     how: dict[str, Any] = {"config": config, "safeguard": {}, "threads": 1}
 

@@ -9,7 +9,7 @@ import typer
 
 import legato
 from legato.cli import options, results, terminal
-from legato.plan import overrides
+from legato.plan import Choice, overrides
 
 HELP = """
 Simulate the call of one scenario and write it to a run folder.
@@ -38,6 +38,7 @@ def run(
         typer.Option(help="The run folder. [default: the next free of runs/NAME, runs/NAME-2, ...]"),
     ] = None,
     log: options.Log = "series",
+    duration_s: options.DurationS = None,
     strict: options.Strict = False,
     calls_per_part: options.CallsPerPart = None,
     resume: options.Resume = False,
@@ -45,17 +46,12 @@ def run(
     as_json: options.Json = False,
 ) -> None:
     folder = out or next_free(Path("runs") / Path(scenario).stem)
+    changes, seeds = overrides.parse(option or []), options.seeds(seed, "--seed")
+    choice = Choice(scenario, changes, controller or [], traces or [], clips or [], seeds, log, duration_s, strict)
     with terminal.watch("run") as watch:
         made = legato.run(
-            scenario,
+            choice,
             out=folder,
-            options=overrides.parse(option or []),
-            controllers=controller or [],
-            traces=traces or [],
-            clips=clips or [],
-            seeds=options.seeds(seed, "--seed"),
-            strict=strict,
-            log=log,
             calls_per_part=calls_per_part,
             threads=threads,
             resume=resume,

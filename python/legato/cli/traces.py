@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import legato
-from legato import _core, plan
+from legato import _core
 from legato.cli import options, terminal
 from legato.errors import TraceError
 from legato.plan import shipped, specs
+from legato.plan import traces as planned
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,7 +51,7 @@ def list_traces(
     """
     if patterns:
         names = specs.names(patterns, "traces", TraceError)
-        paths = [Path(address) for name in names for address in plan.trace_addresses(name)]
+        paths = [Path(address) for name in names for address in planned.addresses(name)]
     else:
         paths = [trace.path for trace in shipped.traces()]
     traces: list[tuple[str, Trace]] = []

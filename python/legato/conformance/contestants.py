@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legato import _core
-from legato import plan as plans
 from legato.conformance.case import Case
 from legato.errors import Error
-from legato.plan import shipped
+from legato.plan import Choice, shipped
 from legato.runs.sweep import sweep
 
 FIXED = "fixed"
@@ -67,7 +66,7 @@ def refusal(name: str, scenario: Path | None = None) -> str | None:
     """Why a controller cannot be made from its name alone, in a scenario or in `steady`; None where it can."""
     shortest = {"duration_s": 0.1} if scenario is None else {}
     where = scenario or shipped.scenario("steady")
-    plan = plans.make(where, options=shortest, controller_specs=[name], log="summary")
+    plan = Choice(where, options=shortest, controllers=[name], log="summary").plan()
     with tempfile.TemporaryDirectory() as folder:
         try:
             sweep(plan, Path(folder) / "run")

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from legato import _core
-from legato import plan as plans
 from legato.conformance.case import MAX_BPS, Case
 from legato.conformance.criteria import SOURCE_DEVIATION, SOURCE_RESPONSE_S, SOURCE_WINDOW_S
+from legato.plan import scenarios
 
 FALL_RATIO = 0.25
 CHANGES = 12
@@ -52,7 +52,7 @@ class Source:
 
 def of_case(case: Case) -> Source:
     """That of a case."""
-    path, text = plans.read_scenario(case.scenario, case.options)
+    path, text = scenarios.read(case.scenario, case.options)
     return of_scenario(text, str(path))
 
 

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from legato import atomic
-from legato import plan as plans
 from legato.conformance.case import Case
 from legato.conformance.cases import CASES
 from legato.conformance.contestants import Contestants, everyone
@@ -18,7 +17,7 @@ from legato.conformance.judge import Verdict, worst
 from legato.conformance.shapes import SHAPES, Figures, read_all
 from legato.conformance.source import Source, of_case
 from legato.errors import Error
-from legato.plan import shipped
+from legato.plan import Choice, shipped
 from legato.results.query import version
 from legato.runs.sweep import Progress, check_empty, sweep
 
@@ -100,18 +99,18 @@ def conformance(
     asked = tuple(controllers)
     who = Contestants(asked) if asked else everyone()
     for case in picked:
-        made = plans.make(
+        made = Choice(
             shipped.scenario(case.scenario),
             options=case.options,
-            controller_specs=who.of(case),
-            seed_spec=seeds,
+            controllers=who.of(case),
+            seeds=seeds,
             log="series",
-        )
+        ).plan()
         watch = None if on_progress is None else (lambda progress, key=case.key: on_progress(key, progress))
         sweep(made, out / "runs" / case.key, threads=threads, resume=resume, on_progress=watch)
     if not cases:
         for shape in SHAPES:
-            made = plans.make(shipped.scenario(f"shapes/{shape.key}"), controller_specs=who.judged, log="series")
+            made = Choice(shipped.scenario(f"shapes/{shape.key}"), controllers=who.judged, log="series").plan()
             sweep(made, out / "runs" / f"shape-{shape.key}", threads=threads, resume=resume)
     suite = judge(out, picked, who, with_shapes=not cases)
     write_verdicts(suite)

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from legato import _core, plan, replayed
+from legato import _core, replayed
 from legato.envs import rewards
 from legato.envs.many_calls import Array, ManyCalls, Step, spaces_of
 from legato.errors import Error
 from legato.links import TUNED, Part
+from legato.plan import Choice
 
 
 class ReplayedVectorEnv(ManyCalls):
@@ -65,7 +66,7 @@ class ReplayedVectorEnv(ManyCalls):
         networks = replayed.draw(self._part, seed, self._paths, self._windows, **self._choice)
         for network, length_s in zip(networks, lengths_s, strict=True):
             options = {**network.options, "duration_s": round(float(length_s), 2)}
-            made = plan.make(self._scenario, options=options, trace_specs=network.traces)
+            made = Choice(self._scenario, options=options, traces=network.traces).plan()
             made.controllers[:] = [{"name": self.controller, "config": {"policy": "hand"}}]
             self._batches.append(_core.CallBatch(made.to_json(), each, seed, self._threads))
         self._drawn_seed = seed

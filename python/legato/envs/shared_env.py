@@ -14,11 +14,12 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from legato import _core, plan
+from legato import _core
 from legato.envs import rewards
 from legato.envs.intervals import COLUMNS, Intervals
 from legato.envs.many_calls import spaces_of
 from legato.envs.registration import require_pettingzoo
+from legato.plan import Choice
 
 require_pettingzoo()
 
@@ -66,7 +67,7 @@ class SharedCallsEnv(ParallelEnv):
             changes["duration_s"] = duration_s
         if calls is not None:
             changes["calls"] = [{} for _ in range(calls)]
-        made = plan.make(scenario, options=changes, trace_specs=traces, clip_specs=clips)
+        made = Choice(scenario, options=changes, traces=traces, clips=clips).plan()
         made.controllers[:] = [{"name": controller, "config": {"policy": "hand"}}]
         self._calls = _core.SharedCalls(made.to_json(), seed)
         self.possible_agents = list(self._calls.names)

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from legato import _core, plan
+from legato import _core
 from legato.envs import rewards
 from legato.envs.many_calls import Array, ManyCalls, Step, spaces_of
+from legato.plan import Choice
 
 
 class CallVectorEnv(ManyCalls):
@@ -49,7 +50,7 @@ class CallVectorEnv(ManyCalls):
         changes = dict(options or {})
         if duration_s is not None:
             changes["duration_s"] = duration_s
-        made = plan.make(scenario, options=changes, trace_specs=traces, clip_specs=clips)
+        made = Choice(scenario, options=changes, traces=traces, clips=clips).plan()
         hand = {**(config or {}), "policy": "hand"}
         made.controllers[:] = [{"name": controller, "config": hand}]
         if safeguard is not None:

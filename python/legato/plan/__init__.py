@@ -1,5 +1,6 @@
 """What is typed becomes a plan: names, lists, patterns and ``key=value``, as a run folder keeps them too."""
 
-from legato.plan.plan import LOGS, Plan, assignments, controllers, make, read_scenario, trace_addresses, traces
+from legato.plan.choice import Choice
+from legato.plan.plan import Plan
 
-__all__ = ["LOGS", "Plan", "assignments", "controllers", "make", "read_scenario", "trace_addresses", "traces"]
+__all__ = ["Choice", "Plan"]

@@ -14,8 +14,8 @@ from typing import Any
 
 from legato import atomic
 from legato.errors import Error
-from legato.plan import shipped
-from legato.plan.plan import POLICY_KEY, trace_addresses
+from legato.plan import shipped, traces
+from legato.plan.plan import POLICY_KEY
 from legato.plan.record import REPEAT, Record
 from legato.plan.spec_text import written
 
@@ -121,7 +121,7 @@ def _together(names: Sequence[str], record: Record) -> list[str] | None:
     patterns = [families[paths[0]]] if paths[0] in families else [str(folder), str(folder / f"*{paths[0].suffix}")]
     for pattern in patterns:
         with suppress(Error):
-            if [Path(address).absolute() for address in trace_addresses(pattern)] == paths:
+            if [Path(address).absolute() for address in traces.addresses(pattern)] == paths:
                 return [pattern]
     return None
 

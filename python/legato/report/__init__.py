@@ -4,7 +4,8 @@
 >>> legato.report.summarise(["runs/demo"], baseline="fixed").rows   # doctest: +SKIP
 """
 
-from legato.report.report import MAX_TIMELINES, write
+from legato.report.report import MAX_TIMELINES
+from legato.report.report import write_report as write
 from legato.results.comparison import Summary, TableRow, summarise
 from legato.results.figures import CDF_METRICS, KEY_METRICS, METRICS, Metric
 from legato.results.run_folder import RunFolder, open_run

@@ -36,23 +36,23 @@ _SHORT_TABLE = 12
 _FEW_FILES = 6
 
 
-def write(
-    run_dirs: Iterable[str | Path] | str | Path,
-    out_html: str | Path,
-    baseline: str | None = None,
-    max_timelines: int = MAX_TIMELINES,
+def write_report(
+    folders: Iterable[str | Path] | str | Path,
+    out: str | Path,
     *,
+    baseline: str | None = None,
+    max_timelines: int | None = None,
     late_calls: bool = False,
 ) -> Path:
-    """Writes the report on one run folder, or on several merged, and returns the path of the file.
+    """Write one self-contained HTML report of one or more run folders; returns its path.
 
     The same folders give the same bytes. The file appears whole or not at all.
 
     Args:
-        run_dirs: folders that `legato run` or `legato compare` wrote, finished or not.
-        out_html: the file to write; its folder is made if it is not there.
+        folders: run folders that `legato run` or `legato compare` wrote, finished or not.
+        out: the file to write; its folder is made if it is not there.
         baseline: the controller that others are compared with; by default `gcc` if it ran, else the first.
-        max_timelines: calls whose time line is embedded, about 15 kB each. Whole conditions are taken, so that
+        max_timelines: most calls whose time line is embedded, about 15 kB each. Whole conditions are taken, so that
             controllers can be compared; one condition is always kept unless this is 0.
         late_calls: count real calls whose emulated link was late; they are left out otherwise, and named.
 
@@ -61,12 +61,13 @@ def write(
         Error: the file cannot be written.
         ControllerError: no such baseline in these folders.
     """
-    run_dirs = [run_dirs] if isinstance(run_dirs, str | Path) else list(run_dirs)
-    store = Store(run_dirs, late_calls=late_calls)
+    folders = [folders] if isinstance(folders, str | Path) else list(folders)
+    store = Store(folders, late_calls=late_calls)
     known = [column for column in METRICS if column in store.columns]
     # The key figures are kept even where a run lacks them: the reading and the table say so with a dash.
     summary = summarise(store, baseline, list(dict.fromkeys((*KEY_METRICS, *known))))
-    return pages.write(out_html, "report.html", **_values(store, summary, max_timelines))
+    most = MAX_TIMELINES if max_timelines is None else max_timelines
+    return pages.write(out, "report.html", **_values(store, summary, most))
 
 
 def _values(store: Store, summary: Summary, max_timelines: int) -> dict[str, Any]:

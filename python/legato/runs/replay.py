@@ -27,8 +27,8 @@ class Replay:
     differences: dict[str, tuple[Any, Any]]
 
 
-def replay(folder: str | Path, call: int, out: str | Path) -> Replay:
-    """Make call number ``call`` of the run in ``folder`` again, into ``out``, with its packets."""
+def replay(folder: str | Path, call: int, *, out: str | Path) -> Replay:
+    """Make one call of a run again into ``out``, with every packet logged, and say whether its figures are the same."""
     folder = Path(folder)
     manifest = open_run(folder).manifest
     if manifest.get("kind") == "call":

@@ -53,8 +53,8 @@ ORDER BY at_ns, sent_ns
 """
 
 
-def rtp_lines(folder: str | Path, call: int, side: str = "sender", rtcp: bool = True) -> Iterator[str]:
-    """The lines of one call's log, without newlines.
+def rtp_log(folder: str | Path, call: int, *, side: str = "sender", rtcp: bool = True) -> Iterator[str]:
+    """The lines of one call's RTP log, without newlines.
 
     Args:
         folder: a run folder with ``log = "packets"``.

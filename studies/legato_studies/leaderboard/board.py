@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from legato import plan as plans
 from legato.conformance import CASES
 from legato.conformance.contestants import playable
 from legato.conformance.suite import Suite, conformance
 from legato.errors import Error, did_you_mean
+from legato.plan import controllers as planned
 from legato.plan import overrides, specs
 from legato.runs.sweep import Progress, check_empty
 from legato_studies.leaderboard import calls, company, edges, papers
@@ -116,7 +116,7 @@ def leaderboard(
                 runs / f"networks-{encoder}",
                 links,
                 who,
-                clip_specs=list(clips),
+                clips=list(clips),
                 setting=f"{{clip}}, {encoder}",
                 options={"duration_s": size.duration_s, "video.encoder": encoder},
                 on_progress=watch(f"links, {encoder}"),
@@ -155,7 +155,7 @@ def leaderboard(
 def contestants(controllers: Iterable[str]) -> list[str]:
     """Those that play, as typed; with the two that everything is measured by."""
     typed = specs.listed(controllers)
-    plans.controllers(typed)
+    planned.chosen(typed)
     asked = [_as_typed(*item) for item in specs.items(typed, "controllers")]
     asked = asked or [name for name in playable() if name not in NOT_RANKED]
     return asked + [name for name in (BASE, CEILING) if name not in asked]

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from legato import plan as plans
 from legato.links import Link
+from legato.plan import Choice
 from legato.results import stats
 from legato.results.comparison import bounded
 from legato.results.figures import METRICS
@@ -157,7 +157,7 @@ def play(
     links: Sequence[Link],
     controllers: Sequence[str],
     *,
-    clip_specs: Sequence[str],
+    clips: Sequence[str],
     setting: str = "{clip}",
     scenario: str = "steady",
     options: Mapping[str, Any] | None = None,
@@ -169,14 +169,14 @@ def play(
 
     ``setting`` names what calls over one link differ in; ``{clip}`` in it becomes the clip's name.
     """
-    made = plans.make(
+    made = Choice(
         scenario,
         options=options,
-        controller_specs=controllers,
-        trace_specs=[link.spec for link in links],
-        clip_specs=clip_specs,
+        controllers=controllers,
+        traces=[link.spec for link in links],
+        clips=clips,
         log="summary",
-    )
+    ).plan()
     sweep(made, folder, threads=threads, resume=resume, on_progress=on_progress)
     found = []
     for row in query(folder, f"SELECT call, controller, dead_link_s, {', '.join(COLUMNS)} FROM summary ORDER BY call"):

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from legato import plan as plans
 from legato.conformance.contestants import KNOW_THE_LINK
 from legato.conformance.flows import Session, jain, read
+from legato.plan import Choice
 from legato.results.comparison import bounded
 from legato.results.stats import Estimate, grouped_mean
 from legato.runs.sweep import Progress, sweep
@@ -82,7 +82,7 @@ def play(
     """Every controller in every scenario; a run folder each."""
     found: dict[tuple[str, str], list[float]] = {}
     for sharing in SHARINGS:
-        made = plans.make(f"fairness/{sharing.key}", controller_specs=controllers, seed_spec=seeds, log="series")
+        made = Choice(f"fairness/{sharing.key}", controllers=controllers, seeds=seeds, log="series").plan()
         watch = None if on_progress is None else (lambda progress, key=sharing.key: on_progress(key, progress))
         sweep(made, folder / sharing.key, threads=threads, resume=resume, on_progress=watch)
         for session in read(folder / sharing.key):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from legato import plan as plans
+from legato.plan import Choice
 from legato.results.query import query
 from legato.results.stats import Estimate, grouped_mean
 from legato.runs.sweep import Progress, sweep
@@ -139,7 +139,7 @@ def play(
     found: dict[tuple[str, str], list[dict[str, float | None]]] = {}
     columns = [measure.column for measure in SHOWN]
     for key in (CLEAN, *(edge.key for edge in EDGES)):
-        made = plans.make(f"edges/{key}", controller_specs=controllers, seed_spec=seeds, log="summary")
+        made = Choice(f"edges/{key}", controllers=controllers, seeds=seeds, log="summary").plan()
         watch = None if on_progress is None else (lambda progress, key=key: on_progress(key, progress))
         sweep(made, folder / key, threads=threads, resume=resume, on_progress=watch)
         for row in query(folder / key, f"SELECT controller, {', '.join(columns)} FROM summary ORDER BY call"):

@@ -96,7 +96,7 @@ def play(
             folder / f"{round_trip_ms:g}ms",
             links_of(setting, count),
             controllers,
-            clip_specs=[setting.clip],
+            clips=[setting.clip],
             setting=f"{round_trip_ms:g} ms",
             options={
                 **setting.options,

@@ -19,7 +19,7 @@ import numpy as np
 
 from legato import _core
 from legato.links import HELD_OUT, LEGATO, files, live_windows, middles
-from legato.plan import make, shipped
+from legato.plan import Choice, shipped
 from legato.report import chart
 from legato.report.pages import Section
 from legato.results.query import parts
@@ -66,14 +66,14 @@ def links(most: int) -> list[tuple[str, Path, str]]:
 
 def called(chosen: Sequence[tuple[str, Path, str]]) -> list[Call]:
     """`legato` on each link with each clip."""
-    made = make(
+    made = Choice(
         "cellular",
         options={"duration_s": float(WINDOW_S)},
-        controller_specs=["legato"],
-        trace_specs=[spec for *_, spec in chosen],
-        clip_specs=[str(shipped.profile(clip)) for clip in CLIPS],
+        controllers=["legato"],
+        traces=[spec for *_, spec in chosen],
+        clips=[str(shipped.profile(clip)) for clip in CLIPS],
         log="series",
-    )
+    ).plan()
     calls = []
     with tempfile.TemporaryDirectory() as folder:
         run = sweep(made, Path(folder) / "run").folder

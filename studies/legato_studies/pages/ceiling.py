@@ -14,7 +14,7 @@ from pathlib import Path
 
 from legato.conformance.contestants import playable
 from legato.links import CAPACITIES, FAMILIES, Link
-from legato.plan import make, shipped
+from legato.plan import Choice, shipped
 from legato.report.pages import Section
 from legato.runs.sweep import sweep
 from legato_studies.leaderboard.measures import FLOOR, ON_TIME, P95, P98, PICTURE, STALLED, Measure
@@ -52,14 +52,14 @@ def called(links: list[Link], names: list[str], duration_s: float) -> Calls:
     """Every controller on every link."""
     import duckdb
 
-    made = make(
+    made = Choice(
         "steady",
         options={"duration_s": duration_s},
-        controller_specs=names,
-        trace_specs=[link.spec for link in links],
-        clip_specs=[str(shipped.profile(CLIP))],
+        controllers=names,
+        traces=[link.spec for link in links],
+        clips=[str(shipped.profile(CLIP))],
         log="summary",
-    )
+    ).plan()
     columns = [measure.column for measure in (*SHOWN, PICTURE, FLOOR)] + ["dead_link_s"]
     with tempfile.TemporaryDirectory() as place, duckdb.connect() as database:
         folder = sweep(made, Path(place) / "run").folder

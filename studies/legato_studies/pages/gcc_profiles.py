@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from legato import access_networks
 from legato.access_networks import TEST_CLIPS
 from legato.links import HELD_OUT, files, live_windows, spread
-from legato.plan import make, shipped
+from legato.plan import Choice, shipped
 from legato.report.pages import Section
 from legato.results.query import parts
 from legato.runs.sweep import sweep
@@ -90,14 +90,14 @@ def called(
     links: Sequence[str], encoder: Mapping[str, object], clips: Sequence[str], duration_s: float = WINDOW_S
 ) -> Pairs:
     """Both profiles on all links with all clips."""
-    made = make(
+    made = Choice(
         "cellular",
         options={**encoder, "duration_s": duration_s},
-        controller_specs=[f"gcc@profile={profile},label={profile}" for profile in (BASELINE, TUNED)],
-        trace_specs=links,
-        clip_specs=[str(shipped.profile(clip)) for clip in clips],
+        controllers=[f"gcc@profile={profile},label={profile}" for profile in (BASELINE, TUNED)],
+        traces=links,
+        clips=[str(shipped.profile(clip)) for clip in clips],
         log="summary",
-    )
+    ).plan()
     with tempfile.TemporaryDirectory() as folder:
         files = [str(path) for path in parts(sweep(made, Path(folder) / "run").folder, "summary")]
         columns = ", ".join(FIGURES)

@@ -15,7 +15,7 @@ import textwrap
 from pathlib import Path
 
 from legato.links import FAMILIES, Link
-from legato.plan import make, shipped
+from legato.plan import Choice, shipped
 from legato.report.pages import Section
 from legato.results.stats import Estimate
 from legato.runs.sweep import sweep
@@ -75,14 +75,14 @@ def called(
     scenario: str, changes: dict[str, object], policies: tuple[str, ...], links: list[Link]
 ) -> dict[str, Sessions]:
     """Every policy and the rival, on all links and, where they are fewer, on the live ones."""
-    made = make(
+    made = Choice(
         scenario,
         options=changes,
-        controller_specs=[RIVAL, *(f"{name}@label={name}" for name in policies)],
-        trace_specs=[link.spec for link in links],
-        clip_specs=[str(shipped.profile(clip)) for clip in CLIPS],
+        controllers=[RIVAL, *(f"{name}@label={name}" for name in policies)],
+        traces=[link.spec for link in links],
+        clips=[str(shipped.profile(clip)) for clip in CLIPS],
         log="summary",
-    )
+    ).plan()
     with tempfile.TemporaryDirectory() as folder:
         run = [(scenario, sweep(made, Path(folder) / "run").folder)]
         every, live = Sessions.read(run), Sessions.read(run, live_only=True)

@@ -15,7 +15,7 @@ import duckdb
 import numpy as np
 
 from legato.links import LEGATO, TUNED, files, live_windows, spread
-from legato.plan import make, shipped
+from legato.plan import Choice, shipped
 from legato.report.pages import Section
 from legato.results.query import parts
 from legato.runs.sweep import sweep
@@ -59,14 +59,14 @@ def tuned_on(most: int) -> list[str]:
 def called(links: list[str]) -> dict[str, np.ndarray]:
     """Figures by controller, a row per call, in the same order of calls."""
     specs = [BASE, *(f"legato@{changed}{',' * bool(changed)}label={name}" for name, changed in CHOICES.items())]
-    made = make(
+    made = Choice(
         "cellular",
         options={"duration_s": float(WINDOW_S)},
-        controller_specs=[spec if spec == BASE else spec.replace("label=", 'label="') + '"' for spec in specs],
-        trace_specs=links,
-        clip_specs=[str(shipped.profile(clip)) for clip in CLIPS],
+        controllers=[spec if spec == BASE else spec.replace("label=", 'label="') + '"' for spec in specs],
+        traces=links,
+        clips=[str(shipped.profile(clip)) for clip in CLIPS],
         log="summary",
-    )
+    ).plan()
     with tempfile.TemporaryDirectory() as folder:
         files = [str(path) for path in parts(sweep(made, Path(folder) / "run").folder, "summary")]
         sql = f"SELECT {', '.join(FIGURES)} FROM read_parquet(?) WHERE controller = ? ORDER BY trace, clip, seed"

@@ -21,10 +21,9 @@ from typing import Any
 
 import legato
 from legato import _core
-from legato import plan as plans
 from legato.call import Pictures
 from legato.links import Link
-from legato.plan import clips
+from legato.plan import Choice, clips
 from legato.report.pages import Section
 from legato.results import stats
 from legato.results.query import query
@@ -113,15 +112,15 @@ def simulate(arguments: Options) -> tuple[dict[Link, Means], dict[Link, float]]:
     simulated figures, means over the seeds of the real calls, and the share of the time for which a link's gaps stall
     whatever is sent."""
     links = mixed(NAMES, 10)
-    plan = plans.make(
+    plan = Choice(
         "cellular",
         options={**limits(arguments), "video.encoder": "openh264"},
-        controller_specs=[OURS, RIVAL],
-        trace_specs=[link.spec for link in links],
-        clip_specs=[str(scene_profile(arguments.out))],
-        seed_spec=arguments.repeats,
+        controllers=[OURS, RIVAL],
+        traces=[link.spec for link in links],
+        clips=[str(scene_profile(arguments.out))],
+        seeds=arguments.repeats,
         log="summary",
-    )
+    ).plan()
     found: dict[Link, Means] = {}
     floors: dict[Link, float] = {}
     with tempfile.TemporaryDirectory() as place:

@@ -155,7 +155,7 @@ def simulated(count: int, duration_s: float) -> Calls:
     links = mixed(NAMES, count)
     with tempfile.TemporaryDirectory() as place:
         clips, how = [str(shipped.profile(CLIP))], {"duration_s": duration_s}
-        return live(play(Path(place) / "run", links, SIMULATED, clip_specs=clips, options=how))
+        return live(play(Path(place) / "run", links, SIMULATED, clips=clips, options=how))
 
 
 CalledOver = dict[Link, dict[str, list[Made]]]

@@ -53,7 +53,7 @@ def played(controllers: Sequence[str], count: int, options: Mapping[str, object]
     links = [link for family in held_out(NAMES, count) for link in family]
     with tempfile.TemporaryDirectory() as place:
         clips = [str(shipped.profile(CLIP))]
-        return live(play(Path(place) / "run", links, controllers, clip_specs=clips, options=options))
+        return live(play(Path(place) / "run", links, controllers, clips=clips, options=options))
 
 
 PAGE = Page(

@@ -9,8 +9,8 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from legato import plan as plans
 from legato.conformance.flows import read
+from legato.plan import Choice
 from legato.report.pages import Section
 from legato.results.stats import grouped_mean
 from legato.runs.sweep import sweep
@@ -33,15 +33,15 @@ def play(options: Options) -> Found:
 def row(sharing: Sharing, scale: float, seeds: int) -> list[str]:
     """A scenario at one link rate."""
     scenario = f"fairness/{sharing.key}"
-    own_bps = tomllib.loads(plans.make(scenario).scenario)["forward"]["capacity"]["constant_bps"]
+    own_bps = tomllib.loads(Choice(scenario).plan().scenario)["forward"]["capacity"]["constant_bps"]
     capacity_bps = round(scale * own_bps)
-    made = plans.make(
+    made = Choice(
         scenario,
         options={CAPACITY: capacity_bps},
-        controller_specs=CONTROLLERS,
-        seed_spec=seeds,
+        controllers=CONTROLLERS,
+        seeds=seeds,
         log="series",
-    )
+    ).plan()
     found: dict[str, list[float]] = {name: [] for name in CONTROLLERS}
     with tempfile.TemporaryDirectory() as place:
         sweep(made, Path(place) / "run")

@@ -12,11 +12,11 @@ import pytest
 
 pytest.importorskip("torch", reason="torch is not installed: make test-train", exc_type=ImportError)
 
-from legato import _core, plan
+from legato import _core
 from legato.call import Pictures, make
 from legato.call.ends import Session
 from legato.errors import TrainingError
-from legato.plan import shipped
+from legato.plan import Choice, Plan, shipped
 from legato.policy import policy_folder
 from legato.train import in_calls
 from legato.train.online import OnlineSettings
@@ -27,14 +27,12 @@ PPO = Settings(envs=1, rollout=20, minibatch=20, epochs=2, learning_rate=1e-2)
 SETTINGS = OnlineSettings(warm_up_calls=0, ppo=PPO)
 
 
-def planned(controller: str = "onrl", seeds: int = 1, links: tuple[int, ...] = (1_000_000,)) -> plan.Plan:
-    made = plan.make("steady", options={"duration_s": 3.0}, controller_specs=[controller], seed_spec=seeds)
+def planned(controller: str = "onrl", seeds: int = 1, links: tuple[int, ...] = (1_000_000,)) -> Plan:
+    made = Choice("steady", options={"duration_s": 3.0}, controllers=[controller], seeds=seeds).plan()
     return replace(made, traces=[{"path": f"{bps}"} for bps in links]) if len(links) > 1 else made
 
 
-def called(
-    tmp_path: Path, learning: in_calls.LearningInCalls, of: plan.Plan, name: str, *, resume: bool = False
-) -> None:
+def called(tmp_path: Path, learning: in_calls.LearningInCalls, of: Plan, name: str, *, resume: bool = False) -> None:
     pictures = Pictures(width=160, height=90, fps=10)
     session = Session.of("legato")
     make(learning.steered(of), tmp_path / name, session, pictures=pictures, learning=learning, resume=resume)

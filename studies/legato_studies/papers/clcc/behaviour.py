@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from legato.plan import Plan, make
+from legato.plan import Choice, Plan
 from legato.results.query import query, summary_rows
 from legato.results.stats import grouped_mean
 from legato_studies.papers.clcc.setups import ENCODER, GCC, HRCC, OWN, SETUPS, STRETCH_S, TABLE_II, Setup
@@ -63,8 +63,8 @@ def _plan(setup: Setup, one_way_ms: float, low_bps: int) -> Plan:
         **ENCODER,
         **setup.options,
     }
-    how: dict[str, Any] = {"controller_specs": setup.specs, "clip_specs": setup.clips[:1], "log": "series"}
-    return make("steps", options=options, **how)
+    how: dict[str, Any] = {"controllers": setup.specs, "clips": setup.clips[:1], "log": "series"}
+    return Choice("steps", options=options, **how).plan()
 
 
 def series(folder: Path) -> dict[str, dict[str, list[list[float | None]]]]:

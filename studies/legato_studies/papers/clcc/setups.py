@@ -16,8 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from legato import links
-from legato import plan as plans
-from legato.plan import Plan, shipped
+from legato.plan import Choice, Plan, shipped, traces
 from legato_studies.papers.reproduction import AS_PRINTED, STRICTER
 
 OWN = "clcc"
@@ -130,16 +129,16 @@ def sweeps(repeats: int, quick: bool) -> Iterator[Sweep]:
 
 def _plan(setup: Setup, group: str, repeat: int, quick: bool) -> Plan:
     how: dict[str, Any] = {
-        "controller_specs": setup.specs,
-        "clip_specs": [setup.clips[(repeat - 1) % len(setup.clips)]],
+        "controllers": setup.specs,
+        "clips": [setup.clips[(repeat - 1) % len(setup.clips)]],
         # Equation (8) needs the largest delay, which packets alone have.
         "log": "packets" if repeat == 1 and group in SETUPS[0].groups else "summary",
     }
     if group in GENERATORS:
         first = 1000 * repeat + 1
         options = {**setup.options, "forward.capacity.generator": GENERATORS[group]}
-        return plans.make("clcc", options=options, seed_spec=range(first, first + (4 if quick else NETWORKS)), **how)
+        return Choice("clcc", options=options, seeds=range(first, first + (4 if quick else NETWORKS)), **how).plan()
     files = links.files(LTE)[: 2 if quick else None]
     stretches = [f"{path}@scale={LTE_SCALES[group]},start_s={LTE_STEP_S * (repeat - 1)}" for path in files]
     options = {"duration_s": STRETCH_S, **ENCODER, **setup.options}
-    return replace(plans.make("cellular", options=options, seed_spec=[repeat], **how), traces=plans.traces(stretches))
+    return replace(Choice("cellular", options=options, seeds=[repeat], **how).plan(), traces=traces.chosen(stretches))

@@ -14,7 +14,7 @@ from typing import Any
 
 from legato import access_networks
 from legato.links import TUNED, spread
-from legato.plan import Plan, make
+from legato.plan import Choice, Plan
 from legato.report.pages import Section
 from legato.results.query import query
 from legato_studies.papers.concerto.setups import PRINTED, QUICK_S, WEBRTC
@@ -59,14 +59,14 @@ def calibration_plans(folder: Path, quick: bool) -> Iterator[tuple[str, Plan]]:
         }
         yield (
             f"{one_way_ms:g}-{queue_ms:g}",
-            make(
+            Choice(
                 PRINTED.scenario,
                 options={**path, "duration_s": duration_s},
-                controller_specs=[f"{PRINTED.gcc}@label={WEBRTC}"],
-                trace_specs=specs,
-                clip_specs=access_networks.TRAINING_CLIPS[:1],
+                controllers=[f"{PRINTED.gcc}@label={WEBRTC}"],
+                traces=specs,
+                clips=access_networks.TRAINING_CLIPS[:1],
                 log="summary",
-            ),
+            ).plan(),
         )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from legato import access_networks
 from legato.links import HELD_OUT, spread
-from legato.plan import Plan, make
+from legato.plan import Choice, Plan
 from legato.results.query import query
 from legato.results.stats import NO_FIGURE
 from legato_studies.papers.concerto.estimates import direction, gap, mean, percent, ratio, scaled, turned
@@ -133,15 +133,15 @@ def call_plan(
 ) -> Plan:
     """Of some controllers on the test networks of a kind of access."""
     clips = access_networks.TEST_CLIPS
-    return make(
+    return Choice(
         setup.scenario,
         options={**setup.encoder(prompt), "duration_s": setup.duration_s},
-        controller_specs=controllers,
-        trace_specs=chosen(setup, access, folder, quick),
-        clip_specs=clips[:1] if quick else clips,
-        seed_spec=seeds,
+        controllers=controllers,
+        traces=chosen(setup, access, folder, quick),
+        clips=clips[:1] if quick else clips,
+        seeds=seeds,
         log="summary",
-    )
+    ).plan()
 
 
 _CALLS = """

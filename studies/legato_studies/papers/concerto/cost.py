@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from legato import _core, access_networks
-from legato.plan import make, shipped
+from legato.plan import Choice, shipped
 from legato.results.stats import Estimate, grouped_mean
 from legato.runs.sweep import sweep
 from legato_studies.papers.concerto.setups import CONCERTO
@@ -88,7 +88,7 @@ def _decision_ms(policy: _core.Policy) -> list[float]:
 
 def _speed_ratios() -> list[float]:
     clips = access_networks.TEST_CLIPS
-    plan = make("mobile", controller_specs=[CONCERTO], clip_specs=clips, seed_spec=20, log="summary")
+    plan = Choice("mobile", controllers=[CONCERTO], clips=clips, seeds=20, log="summary").plan()
     found = []
     for _ in range(REPEATS):
         with tempfile.TemporaryDirectory() as folder:

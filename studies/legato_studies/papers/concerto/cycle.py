@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from legato import access_networks
 from legato.links import HELD_OUT, TUNED
-from legato.plan import Plan, make
+from legato.plan import Choice, Plan
 from legato.results.query import query
 from legato.results.stats import Estimate
 from legato_studies.papers.concerto.calibration import DELAY_MS, LOSS_RATIO
@@ -101,14 +101,14 @@ def cycle_plans(setup: Setup, specs: Sequence[str]) -> Iterator[tuple[str, Plan]
     for scheme, options, clip in ((WEBRTC, video, clips), (ALONE, bulk, ())):
         yield (
             scheme,
-            make(
+            Choice(
                 setup.scenario,
                 options=options,
-                controller_specs=[f"{setup.gcc}@label={scheme}"],
-                trace_specs=specs,
-                clip_specs=clip,
+                controllers=[f"{setup.gcc}@label={scheme}"],
+                traces=specs,
+                clips=clip,
                 log="packets",
-            ),
+            ).plan(),
         )
 
 

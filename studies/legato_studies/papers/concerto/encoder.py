@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from legato import access_networks
 from legato.errors import Error
-from legato.plan import Plan, make, shipped
+from legato.plan import Choice, Plan, shipped
 from legato.results.query import query
 from legato.results.stats import FEWEST, Estimate, grouped_mean, of_groups
 from legato_studies.papers.concerto.estimates import direction, percent, shifted
@@ -65,25 +65,25 @@ def encoder_plans(quick: bool) -> Iterator[tuple[str, Plan]]:
     for name, vbv_ms in VBV_MS.items():
         yield (
             name.replace(" ", "-"),
-            make(
+            Choice(
                 "mobile",
                 options={**wide, "video.vbv_ms": vbv_ms},
-                controller_specs=[f"fixed@target_bitrate_bps={target},label=at {target}" for target in targets],
-                clip_specs=clips,
+                controllers=[f"fixed@target_bitrate_bps={target},label=at {target}" for target in targets],
+                clips=clips,
                 log="series",
-            ),
+            ).plan(),
         )
     starts = np.arange(0.0, STEPS_S, HALF_PERIOD_S)
     steps = [[round(float(start), 3), FALL_BPS[index % 2]] for index, start in enumerate(starts)]
     yield (
         "lag",
-        make(
+        Choice(
             PRINTED.scenario,
             options={"forward.capacity": {"steps": steps}, "duration_s": STEPS_S},
-            controller_specs=["oracle@horizon_ms=100"],
-            clip_specs=clips,
+            controllers=["oracle@horizon_ms=100"],
+            clips=clips,
             log="series",
-        ),
+        ).plan(),
     )
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from legato import access_networks
 from legato.links import HELD_OUT
-from legato.plan import Plan, make
+from legato.plan import Choice, Plan
 from legato.report import chart
 from legato.report.pages import Section
 from legato.results.query import query
@@ -71,14 +71,14 @@ def following_plans(setup: Setup, specs: Sequence[str]) -> Iterator[tuple[str, P
         controllers = [spec for spec in schemes(setup, prompt) if any(spec.endswith(f"label={s}") for s in DRAWN)]
         yield (
             f"following-{'prompt' if prompt else '1s'}",
-            make(
+            Choice(
                 setup.scenario,
                 options={**setup.encoder(prompt), "duration_s": setup.duration_s},
-                controller_specs=controllers,
-                trace_specs=specs,
-                clip_specs=access_networks.TEST_CLIPS[:1],
+                controllers=controllers,
+                traces=specs,
+                clips=access_networks.TEST_CLIPS[:1],
                 log="series",
-            ),
+            ).plan(),
         )
 
 

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from legato import plan as plans
 from legato.links import CAPACITIES, FAMILIES
+from legato.plan import Choice
 from legato.results.stats import Estimate
 from legato_studies.papers.nvc_cc.sessions import Sessions
 from legato_studies.papers.nvc_cc.sweeps import FIG_12, Size, Sweep, one_link
@@ -76,15 +76,15 @@ def _sweep(
 ) -> Sweep:
     if size.duration_s is not None:
         options["duration_s"] = size.duration_s
-    made = plans.make(
+    made = Choice(
         SCENARIO,
         options=options,
-        controller_specs=controllers,
-        trace_specs=traces,
-        clip_specs=CLIPS if len(size.clips) > 1 else CLIPS[:1],
-        seed_spec=seeds,
+        controllers=controllers,
+        traces=traces,
+        clips=CLIPS if len(size.clips) > 1 else CLIPS[:1],
+        seeds=seeds,
         log="summary",
-    )
+    ).plan()
     return Sweep(setting, name, made)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from legato import plan as plans
+from legato.plan import Choice
 from legato.results.stats import Estimate
 from legato_studies.papers.nvc_cc.sessions import Sessions
 from legato_studies.papers.nvc_cc.sweeps import Size, Sweep, one_link
@@ -54,14 +54,14 @@ def sweeps(size: Size) -> Iterator[Sweep]:
             options = {**one_link(8_000_000, 25.0, 300_000, loss_ratio), **changed}
             if size.duration_s is not None:
                 options["duration_s"] = size.duration_s
-            made = plans.make(
+            made = Choice(
                 "nvc_cc_hybrid",
                 options=options,
-                controller_specs=[f"fixed@target_bitrate_bps={BITRATE_BPS}{added},label=fixed"],
-                clip_specs=[f"{content}{ending}" for content in contents],
-                seed_spec=list(range(1, min(size.networks, 10) + 1)),
+                controllers=[f"fixed@target_bitrate_bps={BITRATE_BPS}{added},label=fixed"],
+                clips=[f"{content}{ending}" for content in contents],
+                seeds=list(range(1, min(size.networks, 10) + 1)),
                 log="summary",
-            )
+            ).plan()
             name = setting_of(codec, loss_ratio)
             folder = name.replace(", ", "-").replace(" ", "-").replace("%", "")
             yield Sweep(name, folder, made)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from legato.links import CAPACITIES, FAMILIES
-from legato.plan import Plan, make
+from legato.plan import Choice, Plan
 from legato_studies.papers.nvc_cc.trainings import H264
 
 SCENARIO = "nvc_cc"
@@ -136,15 +136,15 @@ def _sweep(
     changes: dict[str, Any] = {"video.standin_height": height, **options}
     if size.duration_s is not None:
         changes["duration_s"] = size.duration_s
-    made = make(
+    made = Choice(
         SCENARIO,
         options=changes,
-        controller_specs=controllers,
-        trace_specs=traces,
-        clip_specs=size.clips,
-        seed_spec=seeds,
+        controllers=controllers,
+        traces=traces,
+        clips=size.clips,
+        seeds=seeds,
         log="summary",
-    )
+    ).plan()
     return Sweep(setting, name, made)
 
 

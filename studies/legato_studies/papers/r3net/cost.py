@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from legato import _core
-from legato.plan import make, shipped
+from legato.plan import Choice, shipped
 from legato.results.stats import grouped_mean
 from legato.runs.sweep import sweep
 from legato_studies.papers.concerto.cost import machine
@@ -85,7 +85,7 @@ def _held() -> dict[str, float]:
 def _processor_s(controller: str) -> tuple[float, float]:
     """Processor time of calls, and how long they last, in seconds."""
     held = {"limits.min_bps": HELD_BPS, "limits.start_bps": HELD_BPS, "limits.max_bps": HELD_BPS}
-    plan = make("r3net", options=held, controller_specs=[controller], seed_spec=CALLS, log="summary")
+    plan = Choice("r3net", options=held, controllers=[controller], seeds=CALLS, log="summary").plan()
     with tempfile.TemporaryDirectory() as folder:
         started = time.process_time()
         run = sweep(plan, Path(folder) / "run", threads=1)

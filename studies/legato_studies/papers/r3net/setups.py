@@ -14,7 +14,7 @@ from typing import Any
 
 from legato import replayed
 from legato.links import HELD_OUT
-from legato.plan import Plan, make, shipped
+from legato.plan import Choice, Plan, shipped
 from legato_studies.papers.reproduction import AS_PRINTED, STRICTER
 
 OURS = "r3net"
@@ -87,15 +87,14 @@ def networks(beside: replayed.Beside, paths: int, windows: int) -> Sequence[repl
 
 def plan_over(network: replayed.Network, controllers: Sequence[str], seeds: int) -> Plan:
     """Calls over every window of a path."""
-    return make(
+    return Choice(
         "r3net",
         options={**network.options, "duration_s": DURATION_S},
-        controller_specs=controllers,
-        trace_specs=network.traces,
-        seed_spec=seeds,
+        controllers=controllers,
+        traces=network.traces,
+        seeds=seeds,
         log="series",
-        calls_per_part=WINDOWS,
-    )
+    ).plan(calls_per_part=WINDOWS)
 
 
 def setups() -> Iterator[Setup]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from legato import plan as plans
+from legato.plan import Plan
 from legato.report import chart
 from legato.report.pages import Section, counted
 from legato.results.query import query, summary_rows, version
@@ -162,7 +162,7 @@ def _introduction(done: Reproduction, calls: Mapping[str, Sequence[Call]]) -> li
     ]
 
 
-def read_all(made: Mapping[str, plans.Plan], runs: Mapping[str, Path]) -> list[Call]:
+def read_all(made: Mapping[str, Plan], runs: Mapping[str, Path]) -> list[Call]:
     """The figures of all paths; networks are counted over them."""
     calls: list[Call] = []
     for name, plan in made.items():
@@ -170,7 +170,7 @@ def read_all(made: Mapping[str, plans.Plan], runs: Mapping[str, Path]) -> list[C
     return calls
 
 
-def read_calls(folder: Path, plan: plans.Plan, first_network: int) -> list[Call]:
+def read_calls(folder: Path, plan: Plan, first_network: int) -> list[Call]:
     """The figures of every call of a run folder; its networks are counted from ``first_network``."""
     return [Call(network=first_network + plan.places(row.pop("session"))[1], **row) for row in query(folder, _CALLS)]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from legato.plan import Plan, make
+from legato.plan import Choice, Plan
 
 FPS = 20
 FRAMES = {"Container": 300, "Foreman": 400, "Grandma": 870, "Mother-Daughter": 961, "Salesman": 449}
@@ -66,14 +66,14 @@ class Cell:
             tcp = {f"tcp.{n}.config.congestion_control": self.tcp for n in range(3)}
             duration_s = FRAMES[group[0]] / FPS if length_s is None else length_s
             name = f"{self.name}/{group[0]}" if length_s is None else self.name
-            made[name] = make(
+            made[name] = Choice(
                 "vtfrc",
                 options={"duration_s": duration_s, **ENCODER, **tcp, **({} if self.capped else WAITING)},
-                controller_specs=self.controllers,
-                clip_specs=[STAND_INS[sequence] for sequence in group],
-                seed_spec=seeds,
+                controllers=self.controllers,
+                clips=[STAND_INS[sequence] for sequence in group],
+                seeds=seeds,
                 log="packets",
-            )
+            ).plan()
         return made
 
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from legato import plan as plans
 from legato.errors import Error
+from legato.plan import Choice
 from legato.report import chart
 from legato.report.pages import Section, counted
 from legato.results.query import query, summary_rows, version
@@ -76,14 +76,14 @@ def reproduce(
     check_empty(out, resume=resume)
     if duration_s is not None and duration_s <= TCP_START_S + 1.0:
         raise Error(f"duration_s = {duration_s}: the TCP flows begin at {TCP_START_S:g} s, give at least a second more")
-    plan = plans.make(
+    plan = Choice(
         "vtfrc",
         options={} if duration_s is None else {"duration_s": duration_s},
-        controller_specs=CONTROLLERS,
-        clip_specs=list(clips) or CLIPS,
-        seed_spec=seeds,
+        controllers=CONTROLLERS,
+        clips=list(clips) or CLIPS,
+        seeds=seeds,
         log="packets",
-    )
+    ).plan()
     every = [] if clips or duration_s is not None else vtfrc_cells.cells()
     of_cell = {cell: {f"cells/{name}": made for name, made in cell.plans(seeds).items()} for cell in every}
     todo = {"run": plan} | {name: made for of_one in of_cell.values() for name, made in of_one.items()}
