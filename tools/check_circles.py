@@ -1,10 +1,10 @@
-"""Refuses files of one crate that import each other in a circle.
+"""Refuses files of one crate, or of one Python package, that import each other in a circle.
 
     python3 tools/check_circles.py [ROOT]
 
 A file imports another where a path of it (`use crate::a::{b, c::D}`, `super::D`, `crate::a::f()`) names what that file
 defines; a name that a parent passes on (`pub use`) is its own file's. A parent holds its children and may name them;
-tests may look anywhere.
+tests may look anywhere. A file of Python imports what it names anywhere, in a function or for a type too.
 """
 
 from __future__ import annotations
@@ -14,16 +14,20 @@ import sys
 from collections.abc import Container
 from pathlib import Path
 
+import python_imports
+
 USE = re.compile(r"^\s*(?:pub(?:\([a-z]+\))? )?use ([^;]+);", re.M)
 PATH = re.compile(r"\b(?:crate|super)(?:::\w+)+")
 TESTS = re.compile(r"^#\[cfg\(test\)\]\n(?:#\[path[^\n]*\n)?mod \w+ ?[{;]", re.M)
 
 
 def main(root: Path) -> int:
+    graphs = {crate: imports(crate) for crate in sorted((root / "crates").glob("*/src"))}
+    graphs[root / "python/legato"] = python(root / "python/legato")
     bad = []
-    for crate in sorted((root / "crates").glob("*/src")):
-        for circle in circles(imports(crate)):
-            bad.append(f"{name(crate, root)}: {', '.join(sorted(circle))} import each other")
+    for place, graph in graphs.items():
+        for circle in circles(graph):
+            bad.append(f"{name(place, root)}: {', '.join(sorted(circle))} import each other")
     for line in bad:
         print(f"check_circles: {line}", file=sys.stderr)
     return 1 if bad else 0
@@ -60,6 +64,16 @@ def imports(crate: Path) -> dict[str, set[str]]:
         named = [*used(text, module, ()), *(absolute(path.split("::"), module, ()) for path in inline)]
         homes = {home(path, texts, passed_on) for path in named}
         found[name(files[module], crate)] = {name(files[h], crate) for h in homes if h is not None and h != module}
+    return found
+
+
+def python(package: Path) -> dict[str, set[str]]:
+    """For each file of a Python package, the others that it imports."""
+    known = python_imports.modules(package)
+    found: dict[str, set[str]] = {name(file, package): set() for file in known.values()}
+    for module, _, other in python_imports.imports(package, known):
+        if other in known and other != module:
+            found[name(known[module], package)].add(name(known[other], package))
     return found
 
 

@@ -8,11 +8,11 @@ code may not. No part of the product names a study. A change of a table is a com
 
 from __future__ import annotations
 
-import ast
 import sys
 import tomllib
-from collections.abc import Sequence
 from pathlib import Path
+
+import python_imports
 
 CRATES: dict[str, set[str]] = {
     "units": set(),
@@ -32,22 +32,30 @@ CRATES: dict[str, set[str]] = {
     "endpoint": {"call", "codec", "path", "tun"},
     "python": {"sim", "endpoint", "h264", "hybrid", "vpx"},
 }
-# Parts of the Python package, or of one part. `_core` is the native module; a part that is missing
-# here may name any. `errors` names nothing and is open to all.
+# Parts of the Python package, or of one part: files and folders of python/legato, and its own `__init__`. `_core` is
+# the native module. `errors` names nothing and is open to all.
 PARTS: dict[str, set[str]] = {
     "errors": set(),
+    "_core": set(),
     "atomic": set(),
-    "report": {"plan", "results"},  # pages of run folders; hashes what they were made of
-    "policy": {"_core", "atomic"},  # trained policies as files, without torch
-    "train": {"access_networks", "atomic", "envs", "policy"},
-    "links": {"_core", "plan"},  # recorded links, and which may be learned from
-    "access_networks": {"links"},  # windows of them by the kind of access
-    "replayed": {"links"},  # networks drawn from them
-    "envs": {"_core", "plan", "replayed"},
+    "opennetlab": set(),  # estimators in Python, which the native module calls
     "results": {"results.stats"},  # reads run folders: the store, the figures, the comparison
     "results.stats": set(),  # arithmetic on what the store read
-    "plan": {"_core", "atomic", "results"},  # what is typed becomes a plan
-    "runs": {"plan", "results"},  # a plan becomes a run folder
+    "plan": {"_core", "atomic", "results"},  # what is typed becomes a plan, also that of a run folder
+    "runs": {"plan"},  # a plan becomes a run folder
+    "report": {"plan"},  # pages of run folders, and of others; hashes what they were made of
+    "links": {"plan"},  # recorded links, and which may be learned from
+    "access_networks": {"links"},  # windows of them by the kind of access
+    "replayed": {"links"},  # networks drawn from them
+    "policy": {"_core", "atomic"},  # trained policies as files, without torch
+    "profile": {"_core", "atomic"},  # how clips are measured
+    "envs": {"replayed"},
+    "train": {"access_networks", "envs", "policy"},
+    "call": {"runs", "train"},  # learns in calls
+    "conformance": {"report", "runs"},
+    "gap": {"call", "report"},
+    "__init__": {"call", "report"},  # the functions, from where they are
+    "cli": {"__init__", "conformance", "gap"},
 }
 PREFIX = "legato-"
 STUDIES = "legato_studies"  # the package of studies/: it stands on the product, of which nothing may name it
@@ -106,43 +114,24 @@ def workspace_dependencies(manifest: dict) -> set[str]:
 def part_violations(root: Path) -> list[str]:
     violations = []
     package = root / "python" / "legato"
-    for source in sorted(package.rglob("*.py")):
-        part = part_of(source.relative_to(package).with_suffix("").parts)
-        allowed = reach(PARTS, part) | {part, part.partition(".")[0], "errors"} if part in PARTS else None
-        for line, named in imported_parts(source, package):
-            if named == STUDIES or (allowed is not None and named not in allowed):
-                whole = named if named == STUDIES else f"legato.{named}"
-                violations.append(f"{source.relative_to(root)}:{line}: legato.{part} imports {whole}")
+    known = python_imports.modules(package)
+    for part in sorted({part_of(module) for module in known} - set(PARTS)):
+        violations.append(f"python/legato: {part} has no line in the layer table of tools/check_layers.py")
+    for module, line, named in python_imports.imports(package, known):
+        part, below = part_of(module), part_of(named)
+        if part in PARTS and below not in reach(PARTS, part) | {part, part.partition(".")[0], "errors"}:
+            where = known[module].relative_to(root)
+            violations.append(f"{where}:{line}: legato.{part} imports legato.{below}")
+    for file in known.values():
+        lines = [line for line, path in python_imports.named(file, package) if path[0] == STUDIES]
+        violations += [f"{file.relative_to(root)}:{line}: the product imports {STUDIES}" for line in lines]
     return violations
 
 
-def imported_parts(source: Path, package: Path) -> list[tuple[int, str]]:
-    """Line and part of every import of this package; types only count too: they couple as well."""
-    imports = []
-    known = {path.name.partition(".")[0] for path in package.iterdir()} | {"_core"}
-    inside = source.relative_to(package).parent.parts
-    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"), str(source))):
-        if isinstance(node, ast.Import):
-            paths = [alias.name.split(".") for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module.split(".") if node.module else []
-            if node.level:
-                base = ["legato", *inside[: len(inside) - node.level + 1], *base]
-            paths = [[*base, alias.name] for alias in node.names]
-        else:
-            continue
-        for path in paths:
-            if path[0] == STUDIES:
-                imports.append((node.lineno, STUDIES))
-            elif path[0] == "legato" and len(path) > 1 and path[1] in known:
-                imports.append((node.lineno, part_of(path[1:])))
-    return imports
-
-
-def part_of(path: Sequence[str]) -> str:
+def part_of(module: python_imports.Module) -> str:
     """`results.stats` where the table names that, else `results`."""
-    inner = ".".join(path[:2])
-    return inner if inner in PARTS else path[0]
+    inner = ".".join(module[:2])
+    return inner if inner in PARTS else (module or ("__init__",))[0]
 
 
 if __name__ == "__main__":

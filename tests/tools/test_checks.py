@@ -20,6 +20,7 @@ def run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., list[str]]:
     """Runs a check over a tree of these files; the violations, without their prefix."""
+    monkeypatch.syspath_prepend(str(TOOLS))
 
     def run(check: str, files: dict[str, str], **options: bool) -> list[str]:
         for name, text in files.items():
@@ -70,23 +71,33 @@ class TestLayers:
 
     def test_the_product_names_no_study(self, run):
         files = {
-            "python/legato/sweep.py": "def f():\n    from legato_studies.papers import verdict\n",
+            "python/legato/runs/a.py": "def f():\n    from legato_studies.papers import verdict\n",
             "studies/legato_studies/a.py": "import legato_studies.papers\n",
         }
-        assert run("check_layers", files) == ["python/legato/sweep.py:2: legato.sweep imports legato_studies"]
+        assert run("check_layers", files) == ["python/legato/runs/a.py:2: the product imports legato_studies"]
 
     def test_a_report_reads_run_folders_only(self, run):
         files = {
+            "python/legato/_core.pyi": "",
+            "python/legato/atomic.py": "",
+            "python/legato/errors.py": "",
+            "python/legato/policy.py": "from legato import atomic\n",
             "python/legato/report/a.py": "from legato.runs import sweep\nfrom legato.errors import Error\n",
             "python/legato/report/b.py": "from .. import policy\nfrom legato.results import stats\n",
-            "python/legato/policy/a.py": "from legato import atomic\n",
             "python/legato/results/stats.py": "from legato import _core\n",
+            "python/legato/plan.py": "",
+            "python/legato/runs/__init__.py": "",
             "python/legato/runs/sweep.py": "from legato import plan, _core\n",
         }
         assert run("check_layers", files) == [
             "python/legato/report/a.py:1: legato.report imports legato.runs",
             "python/legato/report/b.py:1: legato.report imports legato.policy",
             "python/legato/results/stats.py:1: legato.results.stats imports legato._core",
+        ]
+
+    def test_a_part_without_a_line_in_the_table_is_refused(self, run):
+        assert run("check_layers", {"python/legato/helpers.py": "", "python/legato/plan/a.py": ""}) == [
+            "python/legato: helpers has no line in the layer table of tools/check_layers.py"
         ]
 
 
@@ -118,6 +129,23 @@ class TestCircles:
             "crates/media/src/link.rs": "use crate::stage::{Gain, Loss};\npub struct Link;\n",
         }
         assert run("check_circles", self.FILES | files) == []
+
+    def test_files_of_python_that_import_each_other_are_refused(self, run):
+        files = {
+            "python/legato/__init__.py": "def f():\n    from legato.a import A\n",
+            "python/legato/a.py": "from legato import b\n",
+            "python/legato/b.py": "from legato.c import d\n",
+            "python/legato/c/__init__.py": "from legato.c.d import D\n",
+            "python/legato/c/d.py": "import os\n",
+        }
+        assert run("check_circles", files) == []
+        d = "def f():\n    from ..a import A\n"
+        assert run("check_circles", files | {"python/legato/c/d.py": d}) == [
+            "python/legato: a.py, b.py, c/d.py import each other"
+        ]
+        assert run("check_circles", files | {"python/legato/c/d.py": "import legato\n"}) == [
+            "python/legato: __init__.py, a.py, b.py, c/d.py import each other"
+        ]
 
     def test_tests_may_look_anywhere(self, run):
         tests = "#[cfg(test)]\nmod tests {\n    use crate::link::Link;\n}\n"
