@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from legato.cli import options, terminal
+from legato.plan import overrides
 
 HELP = """
 Train the policy of a learned controller.
@@ -25,6 +26,7 @@ legato train                            # the recipes there are
 legato train nvc-cc --out runs/nvc-cc
 legato train nvc-cc --seeds 5 --out runs/nvc-cc-5
 legato train nvc-cc --out runs/nvc-cc --resume
+legato train nvc-cc --set learning_rate=1e-3 --set epochs=4 --out runs/slower
 ```
 """
 
@@ -37,6 +39,10 @@ def train(
     seed: Annotated[int, typer.Option(min=0, help="Of weights, exploration and calls.")] = 1,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many, side by side: seeds 1 to N.")] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Decisions, instead of the recipe's.")] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the algorithm, by its name; repeatable."),
+    ] = None,
     resume: options.Resume = False,
     as_json: options.Json = False,
 ) -> None:
@@ -46,10 +52,15 @@ def train(
         rows = [(known, recipes.load(known).summary) for known in recipes.names()]
         terminal.table(["recipe", "what it trains"], rows)
         return
-    recipe = recipes.load(name)
+    changed = overrides.parse(changes or [], "--set")
+    recipe = recipes.load(name, changed)
     folder = out or Path("runs") / recipe.name
     try:
-        result = _several(name, folder, seeds, steps, resume) if seeds else _one(recipe, folder, seed, steps, resume)
+        result = (
+            _several(name, folder, seeds, steps, changes or [], resume)
+            if seeds
+            else _one(recipe, folder, seed, steps, resume)
+        )
     except KeyboardInterrupt:
         terminal.say("to continue from the last finished leg, repeat the command with --resume")
         raise
@@ -78,12 +89,20 @@ def _one(recipe: Any, folder: Path, seed: int, steps: int | None, resume: bool) 
     }
 
 
-def _several(name: str, folder: Path, seeds: int, steps: int | None, resume: bool) -> dict[str, Any]:
+def _several(
+    name: str, folder: Path, seeds: int, steps: int | None, changes: list[str], resume: bool
+) -> dict[str, Any]:
     from legato.train.seeds import train_seeds
 
     with terminal.watch(f"train {name}") as watch:
         summary = train_seeds(
-            name, folder, range(1, seeds + 1), steps=steps, resume=resume, on_progress=watch.training_seeds
+            name,
+            folder,
+            range(1, seeds + 1),
+            steps=steps,
+            changes=changes,
+            resume=resume,
+            on_progress=watch.training_seeds,
         )
     best = max(each["best_reward"] for each in summary["seeds"])
     return {**summary, "policy": str(folder / "policy"), "best_reward": best}

@@ -43,15 +43,16 @@ def nested(options: Mapping[str, Any]) -> dict[str, Any]:
     return table
 
 
-def parse(options: Iterable[str]) -> dict[str, Any]:
-    """``["a.b=1", "c=text"]`` as ``{"a.b": 1, "c": "text"}``."""
+def parse(options: Iterable[str], named: str = "-o") -> dict[str, Any]:
+    """``["a.b=1", "c=text"]`` as ``{"a.b": 1, "c": "text"}``; ``named`` is the option that they were given by."""
     changes: dict[str, Any] = {}
     for option in options:
         key, equals, value = option.partition("=")
         if not equals or not key.strip():
-            raise ScenarioError(f"-o {option}: not of the form key=value", hint="for example: -o duration_s=30")
+            hint = "for example: -o duration_s=30" if named == "-o" else None
+            raise ScenarioError(f"{named} {option}: not of the form key=value", hint=hint)
         if key.strip() in changes:
-            raise ScenarioError(f"-o {option}: {key.strip()} is given twice")
+            raise ScenarioError(f"{named} {option}: {key.strip()} is given twice")
         changes[key.strip()] = parse_value(value)
     return changes
 

@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -68,10 +68,28 @@ class Recipe:
     curriculum: Curriculum | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Further entries of the policy's ``[trained]`` table."""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    """Settings that differ from those of the recipe of this name."""
+
+    def changed_by(self, changes: Mapping[str, Any]) -> Recipe:
+        """The recipe with other settings of its algorithm, by name; a list of numbers, or of pairs, for a schedule."""
+        known = {each.name: getattr(self.settings, each.name) for each in fields(self.settings)}
+        for name, value in changes.items():
+            if name not in known:
+                algorithm = type(self.settings).__module__.rpartition(".")[2]
+                raise TrainingError(f"--set {name}: {algorithm} has no such setting", f"it has {', '.join(known)}")
+            if isinstance(value, str) != isinstance(known[name], str):
+                raise TrainingError(f"--set {name} = {value}: {self.name} has {known[name]!r}")
+        values = {name: _tuples(value) for name, value in changes.items()}
+        return replace(self, settings=replace(self.settings, **values), changes={**self.changes, **changes})
 
     def learner(self, env: Any, settings: Any, seed: int) -> Learner:
         """A new training of this recipe."""
         return ALGORITHMS[type(settings)](env, self.layers, settings, seed)
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def dense(name: str, source: str, inputs: int, outputs: int, activation: str) -> dict[str, Any]:
@@ -81,22 +99,33 @@ def dense(name: str, source: str, inputs: int, outputs: int, activation: str) ->
 
 
 def names() -> list[str]:
-    """Every recipe: one file each in train/recipes, and in packages that name theirs by entry point."""
-    return sorted(_modules())
+    """Every recipe: one file each in train/recipes, and those that packages name by entry point."""
+    return sorted({*_own(), *_further()})
 
 
-def _modules() -> dict[str, str]:
-    """The module of each recipe, by the recipe's name."""
-    packages = [point.value for point in metadata.entry_points(group="legato.recipes")]
-    return {
-        module.name.replace("_", "-"): f"{package}.{module.name}"
-        for package in ("legato.train.recipes", *packages)
-        for module in pkgutil.iter_modules(importlib.import_module(package).__path__)
-    }
+def _own() -> dict[str, str]:
+    """Modules of this package by the recipe's name."""
+    folder = importlib.import_module("legato.train.recipes").__path__
+    return {module.name.replace("_", "-"): module.name for module in pkgutil.iter_modules(folder)}
 
 
-def load(name: str) -> Recipe:
-    """The recipe of this name, or ``RECIPE`` of a Python file, which is run."""
+def _further() -> Mapping[str, Recipe]:
+    """Recipes of other packages: entry points of the group ``legato.recipes`` are mappings by name."""
+    points = metadata.entry_points(group="legato.recipes")
+    return {name: recipe for point in points for name, recipe in point.load().items()}
+
+
+def load(name: str, changes: Mapping[str, Any] | None = None) -> Recipe:
+    """The recipe of this name, or ``RECIPE`` of a Python file, which is run.
+
+    Args:
+        changes: settings of its algorithm that differ, by name.
+    """
+    recipe = _load(name)
+    return recipe.changed_by(changes) if changes else recipe
+
+
+def _load(name: str) -> Recipe:
     path = Path(name)
     if path.suffix == ".py":
         if not path.is_file():
@@ -109,8 +138,10 @@ def load(name: str) -> Recipe:
         if not isinstance(recipe, Recipe):
             raise TrainingError(f"{path}: has no RECIPE", "RECIPE = legato.train.recipe.Recipe(...)")
         return recipe
-    if name not in names():
+    if name in (own := _own()):
+        return importlib.import_module(f"legato.train.recipes.{own[name]}").RECIPE
+    if name not in (further := _further()):
         raise TrainingError(
             f"no recipe is named {name}", f"there are {', '.join(names()) or 'none'}; or name a .py file"
         )
-    return importlib.import_module(_modules()[name]).RECIPE
+    return further[name]

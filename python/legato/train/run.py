@@ -204,7 +204,9 @@ class _Run:
         """The command that reproduces this training."""
         steps = getattr(self.learner.settings, "steps", None)
         of_recipe = steps == getattr(self.recipe.settings, "steps", None)
-        return f"legato train {self.recipe.name} --seed {self.seed}" + ("" if of_recipe else f" --steps {steps}")
+        changed = "".join(f" --set {name}={json.dumps(value)}" for name, value in self.recipe.changes.items())
+        asked = f"legato train {self.recipe.name} --seed {self.seed}{changed}"
+        return asked if of_recipe else f"{asked} --steps {steps}"
 
     def write_policy(self, which: str, steps: int, reward: float) -> None:
         trained = {

@@ -38,13 +38,14 @@ def train_seeds(
     seeds: Sequence[int],
     *,
     steps: int | None = None,
+    changes: Sequence[str] = (),
     resume: bool = False,
     at_once: int | None = None,
     on_progress: Callable[[list[SeedProgress]], None] | None = None,
 ) -> dict[str, Any]:
     """Train a recipe with each seed into ``folder/seed-N``; returns the summary that it writes to seeds.json.
 
-    The policy of the best evaluation is copied to ``folder/policy``.
+    ``changes`` are settings as ``KEY=VALUE``. The policy of the best evaluation is copied to ``folder/policy``.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -55,7 +56,7 @@ def train_seeds(
         while waiting or running:
             while waiting and len(running) < at_once:
                 seed = waiting.pop(0)
-                running[seed] = _start(name, folder / f"seed-{seed}", seed, steps, resume)
+                running[seed] = _start(name, folder / f"seed-{seed}", seed, steps, changes, resume)
             time.sleep(_POLL_S)
             for seed, process in list(running.items()):
                 if process.poll() is not None:
@@ -73,10 +74,13 @@ def train_seeds(
     return _summary(name, folder, seeds)
 
 
-def _start(name: str, folder: Path, seed: int, steps: int | None, resume: bool) -> subprocess.Popen[bytes]:
+def _start(
+    name: str, folder: Path, seed: int, steps: int | None, changes: Sequence[str], resume: bool
+) -> subprocess.Popen[bytes]:
     verb = ["train", name, "--seed", str(seed), "--out", str(folder), "--json"]
     command = [sys.executable, "-c", "from legato.cli import main; main()", *verb]
     command += ["--steps", str(steps)] if steps is not None else []
+    command += [word for change in changes for word in ("--set", change)]
     # A seed that had not started has no folder to resume.
     command += ["--resume"] if resume and folder.exists() else []
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)

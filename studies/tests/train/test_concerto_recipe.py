@@ -54,7 +54,7 @@ def test_every_variant_of_a_loss_differs_from_the_whole_in_one_setting() -> None
 
 def test_the_networks_tried_first_take_the_same_numbers_and_are_about_as_large() -> None:
     """[concerto] section 3.2: fully connected, and convolutions of one dimension."""
-    from legato_studies.recipes import concerto_1d_cnn, concerto_fully_connected
+    from legato_studies.recipes import concerto as tried
 
     def size(table: tuple[dict[str, Any], ...]) -> int:
         network = Network(table)
@@ -62,9 +62,9 @@ def test_the_networks_tried_first_take_the_same_numbers_and_are_about_as_large()
         return sum(tensor.numel() for tensor in network.tensors().values())
 
     ours = size(concerto.layers())
-    for tried in (concerto_fully_connected, concerto_1d_cnn):
-        assert 0.5 < size(tried.layers()) / ours < 2.0
-        assert tried.RECIPE.layers == tried.layers()
+    for name, table in (("concerto-fully-connected", tried.fully_connected()), ("concerto-1d-cnn", tried.along_time())):
+        assert 0.5 < size(table) / ours < 2.0
+        assert recipe.load(name).layers == table
 
 
 def test_a_training_of_fig_23_and_24_has_as_many_states_as_the_whole() -> None:

@@ -10,9 +10,9 @@ pytest.importorskip("torch", reason="torch is not installed: make test-train", e
 def test_the_unguided_recipe_is_ppo_alone_by_what_the_paper_prints():
     # [r3net] §2.3: PPO, and Adam with a learning rate of 3e-5.
     from legato.train import ppo
-    from legato_studies.recipes import r3net_as_printed, r3net_unguided
+    from legato_studies.recipes import r3net
 
-    recipe, guided = r3net_unguided.RECIPE, r3net_as_printed.RECIPE
+    recipe, guided = r3net.RECIPES[-1], r3net.AS_PRINTED
     assert type(recipe.settings) is ppo.Settings
     assert recipe.settings.learning_rate == 3e-5
     assert recipe.settings.action_std is None

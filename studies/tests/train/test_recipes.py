@@ -20,7 +20,8 @@ from legato_studies.papers.clcc import setups
 from legato_studies.papers.nvc_cc import hybrid as hybrid_sweeps
 from legato_studies.papers.nvc_cc import study as nvc_cc
 from legato_studies.papers.nvc_cc import sweeps
-from legato_studies.recipes import aurora_as_printed, clcc_printed, clcc_table_iii, nvc_cc_as_printed, onrl_as_printed
+from legato_studies.recipes import clcc as clcc_printed
+from legato_studies.recipes import nvc_cc as as_printed
 
 
 def test_no_clip_is_both_trained_on_and_tested_on():
@@ -29,15 +30,15 @@ def test_no_clip_is_both_trained_on_and_tested_on():
 
 
 def test_nvc_cc_as_printed_trains_on_the_sizes_and_under_the_safeguard_that_are_tested():
-    assert nvc_cc_as_printed.HEIGHTS == sweeps.HEIGHTS
-    assert nvc_cc_as_printed.PICTURES_PER_S == sweeps.PICTURES_PER_S
-    assert nvc_cc_as_printed.ENVS % len(sweeps.HEIGHTS) == 0
-    assert onrl_as_printed.SAFEGUARD == sweeps.SAFEGUARD_AS_PRINTED
-    assert aurora_as_printed.START == {"limits.start_bps": sweeps.AURORA_START_BPS}
+    assert as_printed.HEIGHTS == sweeps.HEIGHTS
+    assert as_printed.PICTURES_PER_S == sweeps.PICTURES_PER_S
+    assert as_printed.ENVS % len(sweeps.HEIGHTS) == 0
+    assert as_printed.SAFEGUARD == sweeps.SAFEGUARD_AS_PRINTED
+    assert as_printed.START == {"limits.start_bps": sweeps.AURORA_START_BPS}
     # Convergence is compared: no learning rate is ahead of another.
     rates = {recipe.load(f"{name}-as-printed").settings.learning_rate for name in nvc_cc.POLICIES}
     assert len(rates) == 1
-    calls = nvc_cc_as_printed.calls(len(sweeps.HEIGHTS), "aurora", "aurora", config=aurora_as_printed.INTERVAL)
+    calls = as_printed.calls(len(sweeps.HEIGHTS), "aurora", "aurora", config=as_printed.INTERVAL)
     calls.reset(seed=1)
     for _ in range(12):
         calls.step(np.zeros(calls.num_envs, np.float32))
@@ -74,13 +75,13 @@ def test_training_and_reproduction_share_no_clip():
     assert layers[-1]["activation"] == "sigmoid"
 
     printed, stricter = setups.SETUPS
-    assert not set(clcc_table_iii.CLIPS) & set(printed.clips)
+    assert not set(clcc_printed.CLIPS) & set(printed.clips)
     assert not set(clcc_recipe.CLIPS) & {*printed.clips, *stricter.clips}
 
 
 def test_clcc_as_printed_is_trained_with_table_ii_on_pictures_of_720_rows():
     # [clcc] Table II: three stages of 180 updates, of 15 epochs and 18,000 decisions each.
-    settings = clcc_printed.RECIPE.settings
+    settings = clcc_printed.PRINTED.settings
     assert settings.steps == 180 * 18_000
     assert settings.envs * settings.rollout == 18_000
     assert (settings.epochs, settings.clip, settings.adam_betas) == (15, 0.1, (0.9, 0.999))
@@ -88,7 +89,7 @@ def test_clcc_as_printed_is_trained_with_table_ii_on_pictures_of_720_rows():
         assert at(settings.action_std, update / 180) == pytest.approx(noise, abs=1e-3)
         assert at(settings.learning_rate, update / 180) == rate
     assert at(settings.action_std, 1.0) == 0.01
-    calls = clcc_printed.RECIPE.make_env(2)
+    calls = clcc_printed.PRINTED.make_env(2)
     calls.reset(seed=1)
     for _ in range(20):
         calls.step(np.full(2, 1.0, np.float32))

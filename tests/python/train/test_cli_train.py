@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,21 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path: Path, capsys: pytest.CaptureF
     assert status_of(["train", str(tmp_path / "empty.py")]) == 2
     assert "has no RECIPE" in capsys.readouterr().err
     assert status_of(["train"]) == 0
+
+
+def test_a_setting_is_changed_by_its_name_and_the_policy_says_so(
+    toy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    changes = ["--set", "epochs=1", "--set", "learning_rate=[[0, 1e-3], [1, 0]]"]
+    assert status_of(["train", toy, "--out", str(out), *changes]) == 0
+    settings = tomllib.loads((out / "config.toml").read_text())["settings"]
+    assert (settings["epochs"], settings["learning_rate"]) == (1, [[0, 1e-3], [1, 0]])
+    trained = tomllib.loads((out / "policy" / "best" / "policy.toml").read_text())["trained"]
+    assert "--set epochs=1" in trained["command"]
+    capsys.readouterr()
+    assert status_of(["train", toy, "--out", str(tmp_path / "x"), "--set", "epoch=1"]) == 2
+    assert "--set epoch: ppo has no such setting" in capsys.readouterr().err
+    assert status_of(["train", toy, "--out", str(tmp_path / "x"), "--set", "epochs=many"]) == 2
+    assert "--set epochs = many" in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()

@@ -40,9 +40,9 @@ def table(short: Any) -> Mapping[str, Mapping[str, Any]]:
     Args:
         short: the settings of the whole.
     """
-    from legato_studies.recipes import concerto_1d_cnn, concerto_fully_connected
+    from legato_studies.recipes import concerto
 
-    tables = (concerto_fully_connected.layers(), concerto_1d_cnn.layers())
+    tables = (concerto.fully_connected(), concerto.along_time())
     rows: dict[str, dict[str, Any]] = {name: {"layer_table": made} for name, made in zip(FORMS, tables, strict=True)}
     rows |= {f"expert {ratio:g}": {"share_ratio": ratio} for ratio in EXPERT_SHARES_RATIO}
     rows |= {f"beta {ratio:g}": {"settings": replace(short, beta=ratio)} for ratio in BETAS_RATIO}

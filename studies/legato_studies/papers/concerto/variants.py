@@ -56,7 +56,7 @@ class Variants:
 def table() -> Mapping[str, Mapping[str, Any]]:
     """Names of the variants, and how each one's recipe differs."""
     from legato.train.recipes.concerto import SETTINGS
-    from legato_studies.recipes.concerto_by_second import SHARE_RATIO
+    from legato_studies.recipes.concerto import SHARE_RATIO
 
     short = replace(SETTINGS, envs=ENVS)
     rows: dict[str, dict[str, Any]] = {

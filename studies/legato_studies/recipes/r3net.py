@@ -1,13 +1,15 @@
-"""R3Net on the networks that its paper describes: audio beside video, TCP flows, delay and loss replayed ([r3net])."""
+"""R3Net on the networks that its paper describes: audio beside video, TCP flows, delay and loss replayed ([r3net]);
+guided as ours is, towards other quantiles of the coming capacity (points of its frontier), or by PPO alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from legato.envs.rewards import R3NET_LOSS_WEIGHT, R3Net
 from legato.links import TUNED, VALIDATION, Part
+from legato.train import ppo
 from legato.train.recipe import Recipe
 from legato.train.recipes import r3net
 
@@ -46,4 +48,28 @@ def _calls(part: Part, duration_s: tuple[float, float], loss_weight: float, **ch
     return make
 
 
-RECIPE = recipe()
+def unguided(guided: Recipe) -> Recipe:
+    """By PPO alone, as the paper trains: no guidance, Adam at 3e-5, thirty million decisions.
+
+    Nothing follows a schedule, so a training that is stopped early is a shorter one and not an unfinished one.
+    """
+    ours = {field.name: getattr(guided.settings, field.name) for field in fields(ppo.Settings)}
+    printed = {
+        "steps": 30_240_000,
+        # [r3net] §2.3: Adam with 3e-5. The width of exploration is learned, as in the library that it names.
+        "learning_rate": 3e-5,
+        "action_std": None,
+        "initial_action_std": 0.3,
+    }
+    return replace(
+        guided,
+        name="r3net-unguided",
+        summary="R3Net on networks as printed, by PPO alone at the printed learning rate: 30,240,000 decisions",
+        settings=ppo.Settings(**ours | printed),
+        # An evaluation plays as much as eight rounds.
+        evaluate_every=60,
+    )
+
+
+AS_PRINTED = recipe()
+RECIPES = (AS_PRINTED, *(recipe(over_weight=weight) for weight in (1.0, 3.0, 40.0)), unguided(AS_PRINTED))

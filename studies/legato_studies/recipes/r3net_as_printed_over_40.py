@@ -1,7 +1,0 @@
-"""`r3net-as-printed` guided towards the quantile 0.02 of the coming capacity: a point of R3Net's frontier."""
-
-from __future__ import annotations
-
-from legato_studies.recipes.r3net_as_printed import recipe
-
-RECIPE = recipe(over_weight=40.0)
