@@ -17,7 +17,7 @@ import pytest
 from fixtures import ROOT, Legato
 from legato.plan import shipped
 
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(path for top in ("docs", "studies") for path in (ROOT / top).rglob("*.md"))])
 
 
 def fenced(document: Path, language: str) -> list[str]:

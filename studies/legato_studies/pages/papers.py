@@ -1,16 +1,15 @@
-"""Writes the tables of docs/papers/PAPER.md from what ``legato reproduce PAPER`` found.
+"""Writes what ``legato reproduce PAPER`` found: every figure into studies/notebooks/papers, verdicts into docs/papers.
 
-    python -m legato_studies.pages papers               writes the tables of all that are kept
-    python -m legato_studies.pages papers runs/vtfrc    keeps its rows in studies/results/papers/vtfrc.json and
-                                                              its pictures in docs/images, writes the tables
+    python -m legato_studies.pages papers               writes the pages of all that are kept
+    python -m legato_studies.pages papers runs/vtfrc    keeps its rows in studies/results/papers/vtfrc.json and its
+                                                        pictures in docs/images, writes the pages
     python -m legato_studies.pages papers runs/nvc-cc --earlier "Fig. 4" "Fig. 7"
-                                                              the same; rows of these tables that the run has not
-                                                              made, for want of trainings, stay as they were, marked
-                                                              as of an earlier version
+                                                        the same; rows of these tables that the run has not made, for
+                                                        want of trainings, stay as they were, marked as of an earlier
+                                                        version
 
-The tables stand between marks of the page; the words around them are left alone. A mark that names a group has the
-tables whose names begin with it, ``Real`` those of real calls; the mark without a name has all others. A test holds
-page and files equal.
+A page of docs counts the verdicts between its marks; the words around them are left alone. A mark that names a group
+has the tables whose names begin with it, ``Real`` those of real calls; the mark without a name has all others.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from legato.report.pages import Section
-from legato_studies.page import DOCS, Options, Tables
+from legato_studies.page import DOCS, ROOT, Options, Tables
 from legato_studies.page import KEPT as DATA
 from legato_studies.page import lines as markdown
 from legato_studies.papers import real_calls
@@ -34,8 +33,10 @@ from legato_studies.papers.reproduction import SETUPS, Grid, Paper, Row
 PAPERS = DOCS / "papers"
 KEPT = DATA / "papers"
 IMAGES = DOCS / "images"
-BEGIN, END = "<!-- tables: legato_studies.pages.papers", "<!-- end of tables -->"
+NOTEBOOKS = ROOT / "studies" / "notebooks" / "papers"
+BEGIN, END = "<!-- verdicts: legato_studies.pages.papers", "<!-- end of verdicts -->"
 MARKED = re.compile(rf"({re.escape(BEGIN)}(?:, (\w+))? -->)\n.*?{re.escape(END)}", re.S)
+COUNTED = ("met", "in reach", "not met", "undecidable")
 KEYS = ("format", "paper", "real", "version", "rows", "grids", "cells")
 REAL = "-real"
 """Behind the name of a paper, where it was reproduced in real calls."""
@@ -49,7 +50,7 @@ def paper_of(found: dict[str, Any]) -> Paper:
 
 
 def page_of(kept: Path) -> Path:
-    """The page that has the tables of a file."""
+    """The page of docs that counts the verdicts of a file."""
     return PAPERS / f"{kept.stem.removesuffix(REAL)}.md"
 
 
@@ -137,8 +138,29 @@ def _cells(paper: Paper, row: Row | None) -> list[str]:
     return [f"{paper.number(row.mean)}{interval}", paper.verdict(row)]
 
 
+def verdicts(found: dict[str, Any], of: Callable[[str], bool]) -> str:
+    """How many claims of each table have each verdict, in the set-ups side by side, as Markdown."""
+    paper = paper_of(found)
+    rows = [row for row in found["rows"] if row["verdict"] in COUNTED]
+    setups = [setup for setup in SETUPS if any(row.get("setup") == setup for row in rows)] or [None]
+    cells = []
+    for name, title in paper.tables.items():
+        own = [row for row in rows if row["table"] == name]
+        if own and of(name):
+            counts = (
+                [sum((row.get("setup"), row["verdict"]) == (setup, verdict) for row in own) for setup in setups]
+                for verdict in COUNTED
+            )
+            cells.append([title, *(" / ".join(map(str, each)) if any(each) else "" for each in counts)])
+    if not cells:
+        return ""
+    sides = f" ({' / '.join(map(str, setups))})" if len(setups) > 1 else ""
+    link = f"../../studies/notebooks/papers/{found['paper']}.md"
+    return "\n".join([f"Verdicts by table{sides}; [every figure]({link}):", "", *markdown(["table", *COUNTED], cells)])
+
+
 def written(page: str, found: dict[str, Any]) -> str:
-    """The page with its tables."""
+    """The page of docs with its counts of verdicts."""
     groups = [group for _, group in MARKED.findall(page) if group]
 
     def group_of(name: str) -> str:
@@ -146,23 +168,41 @@ def written(page: str, found: dict[str, Any]) -> str:
 
     def filled(match: re.Match[str]) -> str:
         mark, group = match[1], match[2] or ""
-        made = tables(found, lambda name: group_of(name) == group)
+        made = verdicts(found, lambda name: group_of(name) == group)
         # A mark of the other file's stays as it is.
-        return f"{mark}\n\n{made}\n{END}" if made else match[0]
+        return f"{mark}\n\n{made}\n\n{END}" if made else match[0]
 
     return MARKED.sub(filled, page)
 
 
+def notebook(name: str, every: Sequence[dict[str, Any]]) -> str:
+    """The page of every figure of a paper."""
+    parts = [
+        f"# {name}: every figure\n\nWritten by `python -m legato_studies.pages papers`. What they mean:\n"
+        f"[docs/papers/{name}.md](../../../docs/papers/{name}.md); how claims are judged:\n"
+        "[docs/verdicts.md](../../../docs/verdicts.md).\n"
+    ]
+    for found in every:
+        parts += ["## Real calls\n"] if found.get("real") else []
+        parts.append(tables(found))
+    return "\n".join(parts)
+
+
 def texts() -> dict[Path, str]:
-    """Every page with the tables of what is kept; two files may have tables on one page."""
-    found: dict[Path, str] = {}
-    for kept in sorted(KEPT.glob("*.json")):
-        page = page_of(kept)
-        text = found.get(page) or page.read_text(encoding="utf-8")
+    """Every page by what is kept; two files may be of one paper."""
+    kept: dict[Path, list[dict[str, Any]]] = {}
+    for file in sorted(KEPT.glob("*.json")):
+        kept.setdefault(page_of(file), []).append(json.loads(file.read_text(encoding="utf-8")))
+    made: dict[Path, str] = {}
+    for page, every in kept.items():
+        made[NOTEBOOKS / page.name] = notebook(page.stem, sorted(every, key=lambda found: bool(found.get("real"))))
+        text = page.read_text(encoding="utf-8")
         if BEGIN not in text:
             raise SystemExit(f"{page}: has no mark {BEGIN} -->")
-        found[page] = written(text, json.loads(kept.read_text(encoding="utf-8")))
-    return found
+        for found in every:
+            text = written(text, found)
+        made[page] = text
+    return made
 
 
 def run(options: Options) -> None:

@@ -51,7 +51,7 @@ def fully_connected(sizes: Sizes = OURS) -> tuple[dict[str, Any], ...]:
 
 
 RECIPES = (
-    # [concerto] section 5.1: capacity is the throughput of each second.
+    # Capacity is the throughput of each second, as in the paper's section 5.1.
     concerto.recipe(
         "concerto-by-second", "Concerto on 3G, 4G and Wi-Fi traces by the second, as its paper has them", **_BY_SECOND
     ),
