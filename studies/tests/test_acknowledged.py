@@ -11,9 +11,9 @@ pytest.importorskip("av", reason="measuring needs the extra 'profile'")
 from legato import _core
 from legato.errors import Error
 from legato.profile.clip import Clip, Pictures, read_clip
-from legato_studies.codecs.acknowledged import ANSWERS, HYBRIDS, KBPS, OURS, VPX, libvpx, openh264, table
-from legato_studies.codecs.hybrid_parts import Row
-from legato_studies.codecs.hybrid_reports import LOSSES
+from legato_studies.codecs.acknowledged import ANSWERS, HYBRIDS, KBPS, OURS, VPX, libvpx, openh264, tables
+from legato_studies.codecs.measured import Row, Values
+from legato_studies.codecs.reports import LOSSES
 
 CLIP = Path(__file__).resolve().parents[2] / "data" / "clips" / "yes.mkv"
 BUDGET_BYTES = 600.0
@@ -59,6 +59,6 @@ def test_differences_are_taken_clip_by_clip() -> None:
         for clip, value in zip("ab", levels.get(name, (0.0, 0.0)), strict=True)
         for figure in ("ssim_db", "kbps", "slices")
     ]
-    lines = table(rows).splitlines()
-    above = lines[lines.index(f"## {KBPS[0]} kbit/s, dB of *{OURS}* above them, clip by clip") + 4]
-    assert above.startswith("| other | 1.50 | 1.50 |")
+    of_kbps = tables(Values(rows))
+    assert of_kbps[1].title == f"{KBPS[0]} kbit/s, dB of *{OURS}* above them, clip by clip"
+    assert of_kbps[1].rows[0][:3] == ["other", "1.50", "1.50"]

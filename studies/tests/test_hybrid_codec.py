@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +14,10 @@ from legato.errors import ProfileError
 if not hasattr(_core, "picture_quality"):
     pytest.skip("the native module was built without the encoders", allow_module_level=True)
 from legato.profile.clip import read_clip
-from legato_studies.codecs import hybrid_adaptive
-from legato_studies.codecs.hybrid import Row, _above, _hybrid, tables, windows
-from legato_studies.codecs.hybrid_parts import Parts, codec_mark
-from legato_studies.codecs.hybrid_reports import Sender, choices, reported_db
+from legato_studies.codecs import adaptive
+from legato_studies.codecs.hybrid import Row, _hybrid, tables, windows
+from legato_studies.codecs.measured import Parts, Values, codec_mark
+from legato_studies.codecs.reports import LOSSES, Sender, choices, reported_db
 
 CLIP = Path(__file__).parents[2] / "data" / "clips" / "lrwp9a.mpg"
 
@@ -57,11 +56,10 @@ def test_an_adaptive_sender_adds_copies_where_much_is_lost_and_none_where_nothin
 def test_windows_lie_within_the_clip_and_apart() -> None:
     clip = read_clip(CLIP, longest_frames=32)
     pictures = clip.pictures(96)
-    long = dataclasses.replace(pictures, luma=np.zeros((10 + 11 * 10, 1, 1), np.uint8))
-    firsts = windows(long)
-    assert np.diff([0, *firsts]).min() >= 10 and firsts[-1] + 10 <= len(long.luma)
+    firsts = windows(10 + 11 * 10)
+    assert np.diff([0, *firsts]).min() >= 10 and firsts[-1] + 10 <= 10 + 11 * 10
     # A short clip has no room for ten: they overlap evenly, and each draws losses of its own.
-    short = windows(pictures)
+    short = windows(len(pictures.luma))
     apart = np.diff(short)
     assert len(short) == 10 and apart.min() >= 1 and apart.max() - apart.min() <= 1
     assert short[0] >= 10 and short[-1] + 10 <= len(clip.order)
@@ -81,9 +79,9 @@ def test_a_part_is_that_of_its_clip_frames_and_codec(tmp_path: Path) -> None:
 
 def test_tables_compare_each_clip_with_itself() -> None:
     rows = [Row(clip, 300, codec, "loss 0.1", value) for clip, codec, value in _PAIRS]
-    values = {(300, codec, "loss 0.1"): [(r.clip, r.value) for r in rows if r.codec == codec] for codec in ("a", "b")}
-    assert _above(values, 300, "a", "b", "loss 0.1", "loss 0.1").startswith("1.00")
-    assert "## Other figures" in tables(rows)
+    values = Values(rows)
+    assert values.above(300, ("a", "loss 0.1"), ("b", "loss 0.1")).startswith("1.00")
+    assert tables(values)[-1].title == "Other figures"
 
 
 def test_senders_that_hear_are_compared_with_the_default_without_loss() -> None:
@@ -91,9 +89,10 @@ def test_senders_that_hear_are_compared_with_the_default_without_loss() -> None:
     rows = [
         Row("one", 800, name, f"lasting {loss}", db) for name, found in values.items() for loss, db in found.items()
     ]
-    lines = hybrid_adaptive.tables(rows).splitlines()
-    adaptive = [line for line in lines if line.startswith("| lasts | adaptive") and any(map(str.isdigit, line))]
-    assert ["14.25" in adaptive[0], "2.75" in adaptive[1]] == [True, True]
+    own, below = [section for section in adaptive.tables(Values(rows)) if section.title.startswith("800")]
+    shown = [next(row for row in of.rows if row[:2] == ["lasts", "adaptive"]) for of in (own, below)]
+    at = 2 + LOSSES.index(0.5)
+    assert [row[at] for row in shown] == ["14.25", "2.75"]
 
 
 _PAIRS = [("one", "a", 9.0), ("two", "a", 19.0), ("one", "b", 8.0), ("two", "b", 18.0)]

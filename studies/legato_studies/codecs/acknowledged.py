@@ -3,7 +3,7 @@
     python -m legato_studies.codecs.acknowledged CLIP... --out table.md [--frames 96]
 
 Loss comes and goes every ten frames, each frame is reported three frames later, as over a round trip of 100 ms, and
-the figure is the mean SSIM in dB over the frames under loss (:mod:`legato_studies.codecs.hybrid_reports`).
+the figure is the mean SSIM in dB over the frames under loss (:mod:`legato_studies.codecs.reports`).
 OpenH264 codes pictures in slices, as many of eight as its rate control allows, at the bitrate that x264 spent on the
 clip; each slice is a packet, and FFmpeg conceals what is lost (``guess_mvs+deblock``).
 
@@ -20,7 +20,6 @@ Figures of each clip are kept beside the table: a run that was cut off goes on w
 from __future__ import annotations
 
 import sys
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -30,15 +29,10 @@ from legato.profile.clip import Clip, Pictures
 from legato.profile.loss import Decoder
 from legato.profile.tables import quality
 from legato.profile.x264 import X264
-from legato_studies.codecs.hybrid import (
-    FIRST,
-    KBPS,
-    _cell,
-    _coded,
-    _header,
-)
-from legato_studies.codecs.hybrid_parts import Row, tabulate
-from legato_studies.codecs.hybrid_reports import LOSSES, MAX_PACKET_BYTES, REPORT_AFTER, WINDOW, Sender, reported_db
+from legato.report.pages import Section
+from legato_studies.codecs.hybrid import FIRST, KBPS, budget_bytes
+from legato_studies.codecs.measured import Row, Values, percent, tabulate
+from legato_studies.codecs.reports import LOSSES, MAX_PACKET_BYTES, REPORT_AFTER, WINDOW, Sender, reported_db
 
 SLICES = 8
 VPX = ("vp8", "vp9")
@@ -48,18 +42,15 @@ HYBRIDS = {OURS: Sender(4, 0), "hybrid, 8 packets, 1 copy": Sender(8, 1)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    measured = (KBPS, LOSSES, WINDOW, FIRST, REPORT_AFTER, SLICES, ANSWERS, HYBRIDS, VPX, MAX_PACKET_BYTES)
-    settings = repr(("acknowledged", *measured))
-    summary = __doc__.split("\n")[0]
-    return tabulate("acknowledged", summary, settings, measure, table, arguments)
+    settings = (KBPS, LOSSES, WINDOW, FIRST, REPORT_AFTER, SLICES, ANSWERS, HYBRIDS, VPX, MAX_PACKET_BYTES)
+    return tabulate("codecs.acknowledged", __doc__, settings, measure, tables, arguments)
 
 
 def measure(clip: Clip, pictures: Pictures) -> Iterator[Row]:
     """All figures of a clip."""
     library = X264()
     for kbps in KBPS:
-        plain = _coded(library, clip, pictures, kbps * 1000, slices=False)
-        budget = float(np.mean([coded.size_bytes for coded in plain[FIRST:]]))
+        budget = budget_bytes(library, clip, pictures, kbps)
         for answer in ANSWERS:
             for loss in LOSSES:
                 found = openh264(clip, pictures, budget, answer, loss)
@@ -139,37 +130,29 @@ def libvpx(clip: Clip, pictures: Pictures, budget_bytes: float, codec: str, loss
     }
 
 
-def table(rows: Sequence[Row]) -> str:
-    """All figures as Markdown."""
-    values: dict[tuple[int, str, str], list[tuple[str, float]]] = defaultdict(list)
-    for row in rows:
-        values[row.kbps, row.codec, row.figure].append((row.clip, row.value))
-    codecs = list(dict.fromkeys(row.codec for row in rows))
-    lines: list[str] = []
+def tables(values: Values) -> list[Section]:
+    """All figures."""
+    others = [codec for codec in values.codecs if codec not in HYBRIDS]
+    columns, figures = ["codec", *percent(LOSSES)], [f"ssim_db {loss}" for loss in LOSSES]
+    sections = []
     for kbps in KBPS:
-        lines += [f"## {kbps} kbit/s, dB", "", _header(["codec", *(f"{loss:.0%}" for loss in LOSSES)])]
-        for codec in codecs:
-            cells = [_cell(values[kbps, codec, f"ssim_db {loss}"]) for loss in LOSSES]
-            lines.append(f"| {codec} | " + " | ".join(cells) + " |")
-        lines += ["", f"## {kbps} kbit/s, dB of *{OURS}* above them, clip by clip", ""]
-        lines.append(_header(["codec", *(f"{loss:.0%}" for loss in LOSSES)]))
-        ours = {loss: dict(values[kbps, OURS, f"ssim_db {loss}"]) for loss in LOSSES}
-        for codec in (codec for codec in codecs if codec not in HYBRIDS):
-            theirs = {loss: values[kbps, codec, f"ssim_db {loss}"] for loss in LOSSES}
-            above = [[(clip, ours[loss][clip] - value) for clip, value in theirs[loss]] for loss in LOSSES]
-            lines.append(f"| {codec} | " + " | ".join(map(_cell, above)) + " |")
-        lines += ["", f"## {kbps} kbit/s, kbit/s spent, and slices or packets of a picture", ""]
-        lines.append(_header(["codec", *(f"{loss:.0%}" for loss in LOSSES)]))
-        for codec in (codec for codec in codecs if codec not in HYBRIDS):
-            parts = "packets" if codec.startswith("libvpx") else "slices"
-            means = [
-                [np.mean([value for _, value in values[kbps, codec, f"{figure} {loss}"]]) for loss in LOSSES]
-                for figure in ("kbps", parts)
-            ]
-            cells = [f"{spent:.0f} / {count:.1f}" for spent, count in zip(*means, strict=True)]
-            lines.append(f"| {codec} | " + " | ".join(cells) + " |")
-        lines.append("")
-    return "\n".join(lines) + "\n"
+        own = [[codec, *(values.cell(kbps, codec, figure) for figure in figures)] for codec in values.codecs]
+        above = [
+            [codec, *(values.above(kbps, (OURS, figure), (codec, figure)) for figure in figures)] for codec in others
+        ]
+        spent = [[codec, *(_spent(values, kbps, codec, loss) for loss in LOSSES)] for codec in others]
+        sections += [
+            Section(f"{kbps} kbit/s, dB", columns=columns, rows=own),
+            Section(f"{kbps} kbit/s, dB of *{OURS}* above them, clip by clip", columns=columns, rows=above),
+            Section(f"{kbps} kbit/s, kbit/s spent, and slices or packets of a picture", columns=columns, rows=spent),
+        ]
+    return sections
+
+
+def _spent(values: Values, kbps: int, codec: str, loss: float) -> str:
+    parts = "packets" if codec.startswith("libvpx") else "slices"
+    spent, count = (np.mean(list(values.of(kbps, codec, f"{figure} {loss}").values())) for figure in ("kbps", parts))
+    return f"{spent:.0f} / {count:.1f}"
 
 
 if __name__ == "__main__":

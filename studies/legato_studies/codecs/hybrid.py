@@ -12,7 +12,7 @@ each clip are kept in the folder ``tables.parts``: a run that was cut off goes o
 - *Reed-Solomon*: x264 with 80 % of the bitrate, the rest is parity; a frame that cannot be restored freezes the picture
   until the window ends. An ideal code: any k of n packets restore a frame.
 - *hybrid*: nothing is reported within the window. Senders that hear of their losses:
-  ``python -m legato_studies.codecs.hybrid_adaptive``.
+  ``python -m legato_studies.codecs.adaptive``.
 
 Quality is SSIM in dB (docs/metrics.md), the mean over frames; intervals are over clips.
 """
@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -31,9 +30,9 @@ from legato.profile.clip import Clip, Pictures
 from legato.profile.loss import Decoder
 from legato.profile.tables import fps_text, quality
 from legato.profile.x264 import X264, Coded, Encoder
-from legato.results.stats import grouped_mean
-from legato_studies.codecs.hybrid_parts import MAX_HEIGHT, Row, tabulate
-from legato_studies.codecs.hybrid_reports import KEY_WORTH, LOSSES, REPORT_AFTER, WINDOW, arrive, luma_of
+from legato.report.pages import Section
+from legato_studies.codecs.measured import MAX_HEIGHT, Row, Values, percent, tabulate
+from legato_studies.codecs.reports import KEY_WORTH, LOSSES, REPORT_AFTER, WINDOW, arrive, luma_of
 
 KBPS = (300, 800)
 RUNS = 10
@@ -47,9 +46,8 @@ SETTINGS = {"4 packets": (4, 0), "8 packets, 1 copy": (8, 1), "8 packets, 2 copi
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    settings = repr((KBPS, LOSSES, WINDOW, RUNS, FIRST, KEY_WORTH, SLICES, PARITY, REPORT_AFTER, MAX_HEIGHT, SETTINGS))
-    summary = __doc__.split("\n")[0]
-    return tabulate("hybrid", summary, settings, measure, tables, arguments)
+    settings = (KBPS, LOSSES, WINDOW, RUNS, FIRST, KEY_WORTH, SLICES, PARITY, REPORT_AFTER, MAX_HEIGHT, SETTINGS)
+    return tabulate("codecs.hybrid", __doc__, settings, measure, tables, arguments)
 
 
 def measure(clip: Clip, pictures: Pictures) -> Iterator[Row]:
@@ -64,7 +62,8 @@ def measure(clip: Clip, pictures: Pictures) -> Iterator[Row]:
 # --- x264 ----------------------------------------------------------------------------------------
 
 
-def _coded(library: X264, clip: Clip, pictures: Pictures, bps: float, slices: bool) -> list[Coded]:
+def coded_by_x264(library: X264, clip: Clip, pictures: Pictures, bps: float, *, slices: bool = False) -> list[Coded]:
+    """Every picture by x264 at a bitrate, in as many as ``SLICES`` slices or whole."""
     slice_bytes = max(60, round(bps / 8 / float(clip.fps) / SLICES)) if slices else None
     encoder = Encoder(
         library,
@@ -82,23 +81,29 @@ def _coded(library: X264, clip: Clip, pictures: Pictures, bps: float, slices: bo
         ]
 
 
+def budget_bytes(library: X264, clip: Clip, pictures: Pictures, kbps: int) -> float:
+    """What x264 spends on a frame in the mean, after the first ones."""
+    plain = coded_by_x264(library, clip, pictures, kbps * 1000)
+    return float(np.mean([coded.size_bytes for coded in plain[FIRST:]]))
+
+
 def _x264(library: X264, clip: Clip, pictures: Pictures, kbps: int) -> Iterator[Row]:
 
     def row(codec: str, figure: str, value: float) -> Row:
         return Row(clip.name, kbps, codec, figure, float(value))
 
-    plain = _coded(library, clip, pictures, kbps * 1000, slices=False)
+    plain = coded_by_x264(library, clip, pictures, kbps * 1000)
     sizes = np.array([coded.size_bytes for coded in plain[FIRST:]])
     yield row("x264", "kbps", sizes.mean() * 8 * float(clip.fps) / 1000)
     clean = quality(pictures.luma[FIRST:], np.stack([coded.luma for coded in plain[FIRST:]]))
     yield row("x264", "ssim_db", clean[0].mean())
     yield row("x264", "psnr_db", clean[1].mean())
-    sliced = _coded(library, clip, pictures, kbps * 1000, slices=True)
-    fec = _coded(library, clip, pictures, kbps * 1000 * (1 - PARITY), slices=True)
+    sliced = coded_by_x264(library, clip, pictures, kbps * 1000, slices=True)
+    fec = coded_by_x264(library, clip, pictures, kbps * 1000 * (1 - PARITY), slices=True)
     random = np.random.default_rng(19)
     for loss in LOSSES:
         concealed, restored = [], []
-        for first in windows(pictures):
+        for first in windows(len(pictures.luma)):
             concealed.append(_concealed(pictures, sliced, first, loss, random))
             restored.append(_restored(pictures, fec, first, loss, random))
         yield row("x264, concealed", f"loss {loss}", np.mean(concealed))
@@ -106,10 +111,10 @@ def _x264(library: X264, clip: Clip, pictures: Pictures, kbps: int) -> Iterator[
     return float(sizes.mean())
 
 
-def windows(pictures: Pictures) -> list[int]:
-    """The first frames of the lossy windows, one for each run, evenly over the clip."""
-    last = len(pictures.luma) - WINDOW
-    return [FIRST + (last - FIRST) * run // RUNS for run in range(1, RUNS + 1)]
+def windows(frames: int, runs: int = RUNS) -> list[int]:
+    """The first frames of the lossy windows, one for each run, evenly over a clip of so many frames."""
+    last = frames - WINDOW
+    return [FIRST + (last - FIRST) * run // runs for run in range(1, runs + 1)]
 
 
 def _concealed(pictures: Pictures, coded: list[Coded], first: int, loss: float, random: np.random.Generator) -> float:
@@ -123,7 +128,7 @@ def _concealed(pictures: Pictures, coded: list[Coded], first: int, loss: float, 
         ]
         any_slice = len(kept) > frame.slices.count(False)
         shown.append(decoder.decode(b"".join(kept) if any_slice else b""))
-    return _mean_db(pictures, first, shown)
+    return mean_db(pictures, first, shown)
 
 
 def _restored(pictures: Pictures, coded: list[Coded], first: int, loss: float, random: np.random.Generator) -> float:
@@ -133,10 +138,11 @@ def _restored(pictures: Pictures, coded: list[Coded], first: int, loss: float, r
         packets = round(data / (1 - PARITY))
         frozen = frozen or (random.random(packets) >= loss).sum() < data
         shown.append(shown[-1] if frozen and shown else coded[first - 1 if frozen else index].luma)
-    return _mean_db(pictures, first, shown)
+    return mean_db(pictures, first, shown)
 
 
-def _mean_db(pictures: Pictures, first: int, shown: list[np.ndarray]) -> float:
+def mean_db(pictures: Pictures, first: int, shown: list[np.ndarray]) -> float:
+    """SSIM of what was shown from a frame on."""
     return float(quality(pictures.luma[first : first + len(shown)], np.stack(shown))[0].mean())
 
 
@@ -171,7 +177,7 @@ def _hybrid(
     yield row("decode_ms", 1000 * spent[1] / len(stream))
     random = np.random.default_rng(19)
     for loss in LOSSES:
-        values = [_window(pictures, stream, first, loss, random) for first in windows(pictures)]
+        values = [_window(pictures, stream, first, loss, random) for first in windows(len(pictures.luma))]
         yield row(f"loss {loss}", np.mean(values))
     if copies == 1:
         yield from (row(figure, value) for figure, value in _after_half(pictures, budget, packets, copies, clean[0]))
@@ -187,7 +193,7 @@ def _window(
     for frame in stream[first : first + WINDOW]:
         arrive(decoder, [packet for packet in frame if random.random() >= loss])
         shown.append(luma_of(decoder, pictures))
-    return _mean_db(pictures, first, shown)
+    return mean_db(pictures, first, shown)
 
 
 def _after_half(
@@ -219,66 +225,48 @@ def _after_half(
 # --- tables --------------------------------------------------------------------------------------
 
 
-def tables(rows: list[Row]) -> str:
-    """All figures as Markdown."""
-    values: dict[tuple[int, str, str], list[tuple[str, float]]] = defaultdict(list)
-    for row in rows:
-        values[row.kbps, row.codec, row.figure].append((row.clip, row.value))
-    codecs = list(dict.fromkeys(row.codec for row in rows))
-    lines: list[str] = []
-    hybrids = [codec for codec in codecs if codec.startswith("hybrid")]
+def tables(values: Values) -> list[Section]:
+    """All figures."""
+    hybrids = [codec for codec in values.codecs if codec.startswith("hybrid")]
+    every, lossy, sections = percent(LOSSES), percent(LOSSES[1:]), []
     for kbps in KBPS:
-        lines += [f"## Without loss, {kbps} kbit/s", "", _header(["clip", "x264", *hybrids])]
-        for clip in dict.fromkeys(row.clip for row in rows):
-            cells = [_clean(values, kbps, codec, clip) for codec in ["x264", *hybrids]]
-            lines.append(f"| {clip} | " + " | ".join(cells) + " |")
-        lines += ["", f"## Loss, {kbps} kbit/s", "", _header(["codec", *(f"{loss:.0%}" for loss in LOSSES)])]
-        for codec in ["x264, concealed", "x264, Reed-Solomon", *hybrids]:
-            cells = [_cell(values.get((kbps, codec, f"loss {loss}"), [])) for loss in LOSSES]
-            lines.append(f"| {codec} | " + " | ".join(cells) + " |")
-        lines += ["", f"## Loss, {kbps} kbit/s: dB above x264 on the same clip", ""]
-        lines.append(_header(["codec", "against", *(f"{loss:.0%}" for loss in LOSSES[1:])]))
-        for codec in hybrids:
-            for other in ("concealed", "Reed-Solomon"):
-                figures = [f"loss {loss}" for loss in LOSSES[1:]]
-                cells = [_above(values, kbps, codec, f"x264, {other}", figure, figure) for figure in figures]
-                lines.append(f"| {codec} | {other} | " + " | ".join(cells) + " |")
-        lines += ["", f"## Loss, {kbps} kbit/s: dB below the same codec without loss", ""]
-        lines.append(_header(["codec", *(f"{loss:.0%}" for loss in LOSSES[1:])]))
-        for codec in hybrids:
-            cells = [_above(values, kbps, codec, codec, "loss 0.0", f"loss {loss}") for loss in LOSSES[1:]]
-            lines.append(f"| {codec} | " + " | ".join(cells) + " |")
-        lines.append("")
-    lines += ["## Other figures", "", _header(["kbit/s", "codec", "figure", "mean over clips"])]
-    for (kbps, codec, figure), found in values.items():
-        if "loss" not in figure and figure not in ("ssim_db", "psnr_db", "kbps"):
-            lines.append(f"| {kbps} | {codec} | {figure} | {_cell(found)} |")
-    return "\n".join(lines) + "\n"
+        clean = [[clip, *(_clean(values, kbps, codec, clip) for codec in ("x264", *hybrids))] for clip in values.clips]
+        lost = [
+            [codec, *(values.cell(kbps, codec, f"loss {loss}") for loss in LOSSES)]
+            for codec in ("x264, concealed", "x264, Reed-Solomon", *hybrids)
+        ]
+        above = [
+            [codec, other, *(values.above(kbps, (codec, figure), (f"x264, {other}", figure)) for figure in _LOSSY)]
+            for codec in hybrids
+            for other in ("concealed", "Reed-Solomon")
+        ]
+        below = [
+            [codec, *(values.above(kbps, (codec, "loss 0.0"), (codec, figure)) for figure in _LOSSY)]
+            for codec in hybrids
+        ]
+        title = f"Loss, {kbps} kbit/s"
+        sections += [
+            Section(f"Without loss, {kbps} kbit/s", columns=["clip", "x264", *hybrids], rows=clean),
+            Section(title, columns=["codec", *every], rows=lost),
+            Section(f"{title}: dB above x264 on the same clip", columns=["codec", "against", *lossy], rows=above),
+            Section(f"{title}: dB below the same codec without loss", columns=["codec", *lossy], rows=below),
+        ]
+    others = [
+        [str(kbps), codec, figure, values.cell(kbps, codec, figure)]
+        for kbps, codec, figure in values
+        if "loss" not in figure and figure not in ("ssim_db", "psnr_db", "kbps")
+    ]
+    return [*sections, Section("Other figures", columns=["kbit/s", "codec", "figure", "mean over clips"], rows=others)]
 
 
-def _header(names: list[str]) -> str:
-    return "| " + " | ".join(names) + " |\n|" + "---|" * len(names)
+_LOSSY = [f"loss {loss}" for loss in LOSSES[1:]]
 
 
-def _clean(values: dict, kbps: int, codec: str, clip: str) -> str:
-    figures = (dict(values[kbps, codec, figure]).get(clip) for figure in ("kbps", "ssim_db", "psnr_db"))
+def _clean(values: Values, kbps: int, codec: str, clip: str) -> str:
+    figures = (values.of(kbps, codec, figure).get(clip) for figure in ("kbps", "ssim_db", "psnr_db"))
     return " / ".join(
         "-" if figure is None else f"{figure:.{places}f}" for figure, places in zip(figures, (0, 2, 2), strict=True)
     )
-
-
-def _above(values: dict, kbps: int, codec: str, other: str, own: str, its: str) -> str:
-    theirs = dict(values[kbps, other, its])
-    return _cell([(clip, value - theirs[clip]) for clip, value in values[kbps, codec, own] if clip in theirs])
-
-
-def _cell(found: list[tuple[str, float]]) -> str:
-    if not found:
-        return ""
-    estimate = grouped_mean(found)
-    if estimate.low is None or estimate.high is None:
-        return f"{estimate.mean:.2f}"
-    return f"{estimate.mean:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"
 
 
 if __name__ == "__main__":

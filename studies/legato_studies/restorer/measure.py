@@ -15,7 +15,6 @@ import argparse
 import hashlib
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -24,11 +23,12 @@ import numpy as np
 from legato import _core, atomic
 from legato.errors import Error
 from legato.profile.clip import Clip, Pictures
-from legato.profile.tables import fps_text, quality
-from legato.profile.x264 import X264, Encoder
-from legato.results.stats import grouped_mean
-from legato_studies.codecs.hybrid import FIRST, KBPS, KEY_WORTH, WINDOW
-from legato_studies.codecs.hybrid_parts import Parts, Row, codec_mark
+from legato.profile.x264 import X264
+from legato.report.pages import Section
+from legato_studies.codecs.hybrid import FIRST, KBPS, KEY_WORTH, WINDOW, coded_by_x264, mean_db, windows
+from legato_studies.codecs.measured import Parts, Row, Values, codec_mark, percent
+from legato_studies.codecs.reports import arrive
+from legato_studies.page import markdown
 from legato_studies.restorer import frames, weights
 from legato_studies.restorer.stage import Restorer
 
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Error as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    atomic.write_text(options.out, tables(rows))
+    atomic.write_text(options.out, markdown(tables(Values(rows))) + "\n")
     return 0
 
 
@@ -63,13 +63,9 @@ def measure(clip: Clip, pictures: Pictures, network: Path, runs: int) -> Iterato
     """All figures of a clip."""
     library = X264()
     for kbps in KBPS:
-        encoder = Encoder(library, pictures.width, pictures.height, fps_text(clip), bitrate_bps=kbps * 1000, vbv_ms=500)
-        with encoder:
-            coded = [
-                encoder.encode(pictures.luma[i], (pictures.u[i], pictures.v[i])) for i in range(len(pictures.luma))
-            ]
-        budget = float(np.mean([one.size_bytes for one in coded[FIRST:]]))
-        yield Row(clip.name, kbps, "x264", "ssim_db", _db(pictures, FIRST, [one.luma for one in coded[FIRST:]]))
+        coded = coded_by_x264(library, clip, pictures, kbps * 1000)[FIRST:]
+        budget = float(np.mean([one.size_bytes for one in coded]))
+        yield Row(clip.name, kbps, "x264", "ssim_db", mean_db(pictures, FIRST, [one.luma for one in coded]))
         for codec, (packets, copies) in SETTINGS.items():
             for figure, value in figures(pictures, budget, packets, copies, network, runs):
                 yield Row(clip.name, kbps, codec, figure, value)
@@ -96,8 +92,8 @@ def figures(
         restored.append(_cut(restorer.restored(shown), pictures))
         spent.append(1000 * (time.thread_time() - start))
         plain.append(_cut(shown.luma, pictures))
-    yield "decoder 0.0", _db(pictures, FIRST, plain[FIRST:])
-    yield "restored 0.0", _db(pictures, FIRST, restored[FIRST:])
+    yield "decoder 0.0", mean_db(pictures, FIRST, plain[FIRST:])
+    yield "restored 0.0", mean_db(pictures, FIRST, restored[FIRST:])
     scale = 640 * 360 / (pictures.width * pictures.height)
     yield "restore_ms", float(np.median(spent)) * scale
     for loss in LOSSES:
@@ -109,87 +105,53 @@ def figures(
                 decoder.decode(frame)
             restorer.memory, plain, restored = before[first], [], []
             for frame in stream[first : first + WINDOW]:
-                came = [packet for packet in frame if random.random() >= loss]
-                if came:
-                    decoder.decode(came)
-                else:
-                    decoder.miss()
+                arrive(decoder, [packet for packet in frame if random.random() >= loss])
                 shown = frames.shown(decoder, pictures.width, pictures.height)
                 plain.append(_cut(shown.luma, pictures))
                 restored.append(_cut(restorer.restored(shown), pictures))
-            values.append((_db(pictures, first, plain), _db(pictures, first, restored)))
+            values.append((mean_db(pictures, first, plain), mean_db(pictures, first, restored)))
         yield f"decoder {loss}", float(np.mean([value[0] for value in values]))
         yield f"restored {loss}", float(np.mean([value[1] for value in values]))
-
-
-def windows(length: int, runs: int) -> list[int]:
-    """The first frames of the lossy windows, evenly over the clip."""
-    last = length - WINDOW
-    return [FIRST + (last - FIRST) * run // runs for run in range(1, runs + 1)]
 
 
 def _cut(luma: np.ndarray, pictures: Pictures) -> np.ndarray:
     return luma[: pictures.height, : pictures.width]
 
 
-def _db(pictures: Pictures, first: int, shown: list[np.ndarray]) -> float:
-    return float(quality(pictures.luma[first : first + len(shown)], np.stack(shown))[0].mean())
-
-
-def tables(rows: list[Row]) -> str:
-    """All figures as Markdown."""
-    values: dict[tuple[int, str, str], dict[str, float]] = defaultdict(dict)
-    for row in rows:
-        values[row.kbps, row.codec, row.figure][row.clip] = row.value
-    clips = list(dict.fromkeys(row.clip for row in rows))
-    lines = ["### SSIM without loss, in dB: x264 / decoder / restored", ""]
-    lines.append(_header(["kbit/s", "codec", *clips, "gain", "restored above x264"]))
-    for kbps in KBPS:
-        x264 = values[kbps, "x264", "ssim_db"]
-        for codec in SETTINGS:
-            own, better = values[kbps, codec, "decoder 0.0"], values[kbps, codec, "restored 0.0"]
-            cells = [f"{x264[clip]:.2f} / {own[clip]:.2f} / {better[clip]:.2f}" for clip in clips]
-            cells += [_difference(better, own), _difference(better, x264)]
-            lines.append(f"| {kbps} | {codec} | " + " | ".join(cells) + " |")
-    losses = [f"{loss:.0%}" for loss in (0.0, *LOSSES)]
-    lines += ["", "### SSIM with loss: the decoder's, and dB that the learned stage adds", ""]
-    lines.append(_header(["kbit/s", "codec", "", *losses]))
-    for kbps in KBPS:
-        for codec in SETTINGS:
-            pairs = [
-                (values[kbps, codec, f"decoder {loss}"], values[kbps, codec, f"restored {loss}"])
-                for loss in (0.0, *LOSSES)
-            ]
-            lines.append(f"| {kbps} | {codec} | decoder | " + " | ".join(_mean(own) for own, _ in pairs) + " |")
-            cells = [_difference(better, own) for own, better in pairs]
-            lines.append(f"| {kbps} | {codec} | gain | " + " | ".join(cells) + " |")
-    lines += ["", "### SSIM below no loss, in dB", ""]
-    lines.append(_header(["kbit/s", "codec", "", *losses[1:]]))
-    for kbps in KBPS:
-        for codec in SETTINGS:
-            for which in ("decoder", "restored"):
-                clean = values[kbps, codec, f"{which} 0.0"]
-                cells = [_difference(clean, values[kbps, codec, f"{which} {loss}"]) for loss in LOSSES]
-                lines.append(f"| {kbps} | {codec} | {which} | " + " | ".join(cells) + " |")
-    times = [value for (_, _, figure), found in values.items() if figure == "restore_ms" for value in found.values()]
-    lines += ["", f"Time of the stage per picture of 640x360, processor time: {np.median(times):.1f} ms in the middle,"]
-    lines.append(f"{min(times):.1f} to {max(times):.1f} over clips, bitrates and settings (each a median over frames).")
-    return "\n".join(lines) + "\n"
-
-
-def _header(names: list[str]) -> str:
-    return "| " + " | ".join(names) + " |\n|" + "---|" * len(names)
-
-
-def _difference(one: dict[str, float], other: dict[str, float]) -> str:
-    return _mean({clip: value - other[clip] for clip, value in one.items() if clip in other})
-
-
-def _mean(found: dict[str, float]) -> str:
-    estimate = grouped_mean(list(found.items()))
-    if estimate.low is None or estimate.high is None:
-        return f"{estimate.mean:.2f}"
-    return f"{estimate.mean:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"
+def tables(values: Values) -> list[Section]:
+    """All figures."""
+    kinds = [(kbps, codec) for kbps in KBPS for codec in SETTINGS]
+    losses = (0.0, *LOSSES)
+    clean, lossy, below = [], [], []
+    for kbps, codec in kinds:
+        x264, own, better = (
+            values.of(kbps, *which) for which in (("x264", "ssim_db"), (codec, "decoder 0.0"), (codec, "restored 0.0"))
+        )
+        cells = [f"{x264[clip]:.2f} / {own[clip]:.2f} / {better[clip]:.2f}" for clip in values.clips]
+        gain = values.above(kbps, (codec, "restored 0.0"), (codec, "decoder 0.0"))
+        ahead = values.above(kbps, (codec, "restored 0.0"), ("x264", "ssim_db"))
+        clean.append([str(kbps), codec, *cells, gain, ahead])
+        lossy.append([str(kbps), codec, "decoder", *(values.cell(kbps, codec, f"decoder {loss}") for loss in losses)])
+        gains = (values.above(kbps, (codec, f"restored {loss}"), (codec, f"decoder {loss}")) for loss in losses)
+        lossy.append([str(kbps), codec, "gain", *gains])
+        for which in ("decoder", "restored"):
+            fall = (values.above(kbps, (codec, f"{which} 0.0"), (codec, f"{which} {loss}")) for loss in LOSSES)
+            below.append([str(kbps), codec, which, *fall])
+    times = [ms for kbps, codec in kinds for ms in values.of(kbps, codec, "restore_ms").values()]
+    time_ms = (
+        f"Time of the stage per picture of 640x360, processor time: {np.median(times):.1f} ms in the middle,\n"
+        f"{min(times):.1f} to {max(times):.1f} over clips, bitrates and settings (each a median over frames)."
+    )
+    of = ["kbit/s", "codec"]
+    ends = ["gain", "restored above x264"]
+    return [
+        Section("SSIM without loss, in dB: x264 / decoder / restored", "", [*of, *values.clips, *ends], clean),
+        Section(
+            "SSIM with loss: the decoder's, and dB that the learned stage adds", "", [*of, "", *percent(losses)], lossy
+        ),
+        Section("SSIM below no loss, in dB", "", [*of, "", *percent(LOSSES)], below),
+        Section("", time_ms),
+    ]
 
 
 if __name__ == "__main__":

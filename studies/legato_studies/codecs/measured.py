@@ -1,4 +1,4 @@
-"""What is measured of the hybrid codec on clips, a file per clip, so that a run that was cut off goes on.
+"""What is measured of codecs on clips: a part per clip, so that a run that was cut off goes on; and tables of it.
 
 A part is that of its clip, its number of frames, the way of measuring and the codec: the codec's mark is taken from the
 packets that it makes of made-up pictures, and from what it shows where some are lost, so a part of another encoder or
@@ -12,17 +12,19 @@ import hashlib
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from legato import _core
-from legato.atomic import write_json
+from legato import _core, atomic
 from legato.errors import Error
 from legato.profile.clip import Clip, Pictures, read_clip
+from legato.report.pages import Section
+from legato.results.stats import grouped_mean
+from legato_studies.page import markdown
 
 MAX_HEIGHT = 360
 WIDTH, HEIGHT, PICTURES = 64, 48, 4
@@ -86,7 +88,7 @@ class Parts:
 
     def keep(self, clip: str, rows: Sequence[dict[str, Any]]) -> None:
         """Keep the figures of a clip: the file appears whole or not at all."""
-        write_json(self._path(clip), list(rows))
+        atomic.write_json(self._path(clip), list(rows))
 
     def measured(self, names: Sequence[str], measure: Callable[[Clip, Pictures], Iterable[Row]]) -> list[Row]:
         """The figures of all these clips: those that are kept, the others measured and kept."""
@@ -102,26 +104,68 @@ class Parts:
         return rows
 
 
+class Values:
+    """Figures of all clips, as cells of tables: means over clips, with intervals where there are clips enough."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._values: dict[tuple[int, str, str], dict[str, float]] = {}
+        for row in rows:
+            self._values.setdefault((row.kbps, row.codec, row.figure), {})[row.clip] = row.value
+        self.clips = list(dict.fromkeys(clip for found in self._values.values() for clip in found))
+        self.codecs = list(dict.fromkeys(codec for _, codec, _ in self._values))
+
+    def __iter__(self) -> Iterator[tuple[int, str, str]]:
+        return iter(self._values)
+
+    def of(self, kbps: int, codec: str, figure: str) -> dict[str, float]:
+        """A figure by clip."""
+        return self._values.get((kbps, codec, figure), {})
+
+    def cell(self, kbps: int, codec: str, figure: str) -> str:
+        """A figure's mean."""
+        return mean_of(self.of(kbps, codec, figure))
+
+    def above(self, kbps: int, own: tuple[str, str], other: tuple[str, str]) -> str:
+        """By how much one codec's figure is above another's, clip by clip; each is a codec and its figure."""
+        theirs = self.of(kbps, *other)
+        return mean_of({clip: value - theirs[clip] for clip, value in self.of(kbps, *own).items() if clip in theirs})
+
+
+def mean_of(found: Mapping[str, float]) -> str:
+    """The mean over clips with its interval; nothing of no clip."""
+    if not found:
+        return ""
+    estimate = grouped_mean(found.items())
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.mean:.2f}"
+    return f"{estimate.mean:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"
+
+
+def percent(losses: Iterable[float]) -> list[str]:
+    """Ratios of loss as heads of columns."""
+    return [f"{loss:.0%}" for loss in losses]
+
+
 def tabulate(
     module: str,
     summary: str,
-    settings: str,
+    settings: object,
     measure: Callable[[Clip, Pictures], Iterable[Row]],
-    tables: Callable[[Sequence[Row]], str],
+    tables: Callable[[Values], list[Section]],
     arguments: Sequence[str] | None = None,
 ) -> int:
-    """The command line of ``python -m legato.profile.MODULE CLIP... --out FILE``: all figures, kept or measured now, as
+    """The command line of ``python -m legato_studies.MODULE CLIP... --out FILE``: all figures, kept or measured now, as
     Markdown. Returns the exit status."""
-    parser = argparse.ArgumentParser(prog=f"python -m legato.profile.{module}", description=summary)
+    parser = argparse.ArgumentParser(prog=f"python -m legato_studies.{module}", description=summary.split("\n")[0])
     parser.add_argument("clips", nargs="+")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--frames", type=int, default=96)
     options = parser.parse_args(arguments)
-    parts = Parts(options.out.with_suffix(".parts"), options.frames, codec_mark(settings))
+    parts = Parts(options.out.with_suffix(".parts"), options.frames, codec_mark(repr((module, settings))))
     try:
         rows = parts.measured(options.clips, measure)
     except Error as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    options.out.write_text(tables(rows), encoding="utf-8")
+    atomic.write_text(options.out, markdown(tables(Values(rows))) + "\n")
     return 0
