@@ -99,20 +99,17 @@ def dense(name: str, source: str, inputs: int, outputs: int, activation: str) ->
 
 
 def names() -> list[str]:
-    """Every recipe: one file each in train/recipes, and those that packages name by entry point."""
-    return sorted({*_own(), *_further()})
+    """Every recipe: one file each in train/recipes, and those of packages that name theirs by entry point."""
+    return sorted(_known())
 
 
-def _own() -> dict[str, str]:
-    """Modules of this package by the recipe's name."""
-    folder = importlib.import_module("legato.train.recipes").__path__
-    return {module.name.replace("_", "-"): module.name for module in pkgutil.iter_modules(folder)}
-
-
-def _further() -> Mapping[str, Recipe]:
-    """Recipes of other packages: entry points of the group ``legato.recipes`` are mappings by name."""
-    points = metadata.entry_points(group="legato.recipes")
-    return {name: recipe for point in points for name, recipe in point.load().items()}
+def _known() -> dict[str, Recipe]:
+    package = importlib.import_module("legato.train.recipes")
+    modules = [f"{package.__name__}.{module.name}" for module in pkgutil.iter_modules(package.__path__)]
+    known = {recipe.name: recipe for recipe in (importlib.import_module(module).RECIPE for module in modules)}
+    for point in metadata.entry_points(group="legato.recipes"):
+        known |= point.load()
+    return known
 
 
 def load(name: str, changes: Mapping[str, Any] | None = None) -> Recipe:
@@ -138,10 +135,7 @@ def _load(name: str) -> Recipe:
         if not isinstance(recipe, Recipe):
             raise TrainingError(f"{path}: has no RECIPE", "RECIPE = legato.train.recipe.Recipe(...)")
         return recipe
-    if name in (own := _own()):
-        return importlib.import_module(f"legato.train.recipes.{own[name]}").RECIPE
-    if name not in (further := _further()):
-        raise TrainingError(
-            f"no recipe is named {name}", f"there are {', '.join(names()) or 'none'}; or name a .py file"
-        )
-    return further[name]
+    known = _known()
+    if name not in known:
+        raise TrainingError(f"no recipe is named {name}", f"there are {', '.join(sorted(known))}; or name a .py file")
+    return known[name]

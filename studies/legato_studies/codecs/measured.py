@@ -131,19 +131,19 @@ class Values:
         return mean_of({clip: value - theirs[clip] for clip, value in self.of(kbps, *own).items() if clip in theirs})
 
 
-def mean_of(found: Mapping[str, float]) -> str:
+def mean_of(values: Mapping[str, float]) -> str:
     """The mean over clips with its interval; nothing of no clip."""
-    if not found:
+    if not values:
         return ""
-    estimate = grouped_mean(found.items())
+    estimate = grouped_mean(values.items())
     if estimate.low is None or estimate.high is None:
         return f"{estimate.mean:.2f}"
     return f"{estimate.mean:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"
 
 
-def percent(losses: Iterable[float]) -> list[str]:
+def percent(loss_ratios: Iterable[float]) -> list[str]:
     """Ratios of loss as heads of columns."""
-    return [f"{loss:.0%}" for loss in losses]
+    return [f"{loss:.0%}" for loss in loss_ratios]
 
 
 def tabulate(
