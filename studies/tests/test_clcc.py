@@ -21,7 +21,7 @@ from legato.envs.intervals import COLUMNS
 from legato.envs.rewards import named
 from legato.errors import Error
 from legato.plan import shipped
-from legato.profile import vmaf
+from legato_studies.codecs import vmaf
 from legato_studies.papers.clcc import behaviour as clcc_behaviour
 from legato_studies.papers.clcc import causes, setups
 from legato_studies.papers.clcc import figures as clcc_figures

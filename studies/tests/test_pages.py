@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from legato.links import Link
 from legato.report.pages import Section
 from legato_studies import page
-from legato_studies.leaderboard import Link
 from legato_studies.page import Found, Page, lines, render, stale
 from legato_studies.pages import hybrid_calls, real_links, receiver
 from legato_studies.pages.__main__ import NAMES, main, page_of

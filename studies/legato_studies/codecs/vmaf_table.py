@@ -22,8 +22,8 @@ from legato.call import vmaf
 from legato.errors import Error, ProfileError
 from legato.profile.clip import Clip, Pictures, read_clip
 from legato.profile.tables import LEAD_IN_FRAMES, LEVELS, X264Stream, enlarge, fps_text, quality
-from legato.profile.vmaf import FORMAT, path_of
 from legato.profile.x264 import X264
+from legato_studies.codecs.vmaf import FORMAT, path_of
 
 ROUNDS = 2
 """Times the clip is coded on end; the last is measured, so that every picture has a coded one before it."""

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from legato.plan import shipped
-from legato.profile.vmaf import read as read_table
-from legato.profile.vmaf import vmaf_of
 from legato.results.query import parts, query
+from legato_studies.codecs.vmaf import read as read_table
+from legato_studies.codecs.vmaf import vmaf_of
 
 
 def read(folder: Path, clip: str) -> dict[int, float]:
