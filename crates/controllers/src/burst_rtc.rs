@@ -124,7 +124,7 @@ impl BurstRtc {
         let weight = self.config.smoothing_ratio;
         if let Some(bps) = dispersion_bps(trip) {
             self.bandwidth_bps += weight * (bps - self.bandwidth_bps);
-        } else if trip.lost == 0 && queued_s < 0.1 * self.frame_interval.as_secs_f64() {
+        } else if trip.lost == 0 && queued_s < 0.1 * self.frame_interval.mean().get() {
             // A lone packet shows nothing but that it met no queue: frames grow until they have two.
             self.bandwidth_bps *= LONE_GROWTH;
         }
@@ -132,7 +132,7 @@ impl BurstRtc {
     }
 
     fn on_frame(&mut self, frame: &EncodedFrameInfo) {
-        let asked_bytes = frame.encoder_bitrate.as_bps_f64() / 8.0 * self.frame_interval.as_secs_f64();
+        let asked_bytes = frame.encoder_bitrate.as_bps_f64() / 8.0 * self.frame_interval.mean().get();
         if asked_bytes >= 1.0 && !frame.keyframe {
             let ratio = (frame.size.as_bytes() as f64 / asked_bytes).min(MAX_SIZE_RATIO);
             self.sizes.add(ratio, self.config.size_smoothing_ratio);
@@ -142,7 +142,7 @@ impl BurstRtc {
     /// The mean size of a frame, over its time, for which the quantile of sizes leaves the bottleneck in time:
     /// (mean + z deviation) T = B (L - q).
     fn rate_bps(&self) -> f64 {
-        let time_left = (1.0 - self.queued_s / self.frame_interval.as_secs_f64()).max(LEAST_TIME_RATIO);
+        let time_left = (1.0 - self.queued_s / self.frame_interval.mean().get()).max(LEAST_TIME_RATIO);
         self.bandwidth_bps * time_left / self.size_quantile()
     }
 

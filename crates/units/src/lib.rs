@@ -1,5 +1,6 @@
 //! Units as types. Every time, rate and size in Legato is an integer: nanoseconds, bits per
-//! second, bytes. Floats live inside an estimator and are rounded where they leave it. The ECN field,
+//! second, bytes. Floats live inside an estimator, as [`Seconds`], [`Bytes`] and [`ByteRate`] where they have a unit, and
+//! are rounded where they leave it. The ECN field,
 //! [`Burst`], [`PacketSet`] and [`elementary`] functions with fixed bits are here too, since all crates may name this one.
 //!
 //! ```
@@ -15,6 +16,7 @@ mod ecn;
 pub mod elementary;
 mod packet_set;
 mod rate;
+mod real;
 mod size;
 mod time;
 
@@ -22,5 +24,6 @@ pub use burst::{Burst, BurstPacket};
 pub use ecn::Ecn;
 pub use packet_set::PacketSet;
 pub use rate::DataRate;
+pub use real::{ByteRate, Bytes, PerSecond, Seconds};
 pub use size::DataSize;
 pub use time::{PeerTimestamp, TimeDelta, Timestamp};

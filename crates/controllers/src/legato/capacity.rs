@@ -4,9 +4,9 @@
 use super::service_rate::ServiceRate;
 use legato_control::RateLimits;
 use legato_control::estimate::arrivals::Arrival;
-use legato_units::DataSize;
+use legato_units::{ByteRate, Bytes, DataSize, PerSecond, Seconds};
 
-/// In bytes a second, between the smallest rate that keeps a call and twice the application's maximum.
+/// A rate between the smallest rate that keeps a call and twice the application's maximum.
 #[derive(Clone, Debug)]
 pub struct Capacity {
     fast: ServiceRate,
@@ -14,27 +14,27 @@ pub struct Capacity {
     /// Any packet since the last update came behind others of ours: the link's rate shows.
     behind: bool,
     measured: bool,
-    bytes_per_s: f64,
+    rate: ByteRate,
 }
 
-/// What is made of frames that are small.
+/// How small frames are read.
 #[derive(Clone, Copy, Debug)]
 pub struct SmallFrames {
     /// A frame that is done early shows the capacity for one so many times as large.
     pub max_stretch_ratio: f64,
-    /// Without a frame large enough to measure, the capacity grows by this ratio a second.
-    pub growth_ratio: f64,
+    /// Without a frame large enough to measure, the capacity grows by this ratio.
+    pub growth: PerSecond,
 }
 
 impl Capacity {
-    /// One that forgets to 1/e within `fast_memory_ms` and `slow_memory_ms`, before anything is measured.
-    pub fn new(fast_memory_ms: f64, slow_memory_ms: f64, limits: RateLimits) -> Self {
+    /// One that forgets to 1/e within these times, before anything is measured.
+    pub fn new(fast_memory: Seconds, slow_memory: Seconds, limits: RateLimits) -> Self {
         Self {
-            fast: ServiceRate::new(fast_memory_ms / 1e3),
-            slow: ServiceRate::new(slow_memory_ms / 1e3),
+            fast: ServiceRate::new(fast_memory),
+            slow: ServiceRate::new(slow_memory),
             behind: false,
             measured: false,
-            bytes_per_s: (limits.start.as_bps_f64() / 8.0).max(MIN_BYTES_PER_S),
+            rate: ByteRate::from(limits.start).max(LEAST),
         }
     }
 
@@ -45,42 +45,42 @@ impl Capacity {
         self.behind |= !arrival.found_idle;
     }
 
-    /// Draw conclusions from what came in `since_s`; frames leave `interval_s` apart.
-    pub fn update(&mut self, since_s: f64, interval_s: f64, small: SmallFrames, limits: RateLimits) {
-        let measured = |rate: &ServiceRate| rate.bytes_per_s(interval_s, small.max_stretch_ratio);
+    /// Update from the arrivals of the time `since`; frames leave an `interval` apart.
+    pub fn update(&mut self, since: Seconds, interval: Seconds, small: SmallFrames, limits: RateLimits) {
+        let measured = |rate: &ServiceRate| rate.rate(interval, small.max_stretch_ratio);
         match (measured(&self.fast), measured(&self.slow)) {
             (Some(fast), Some(slow)) if self.behind => {
-                (self.bytes_per_s, self.measured) = (fast.min(slow), true);
+                (self.rate, self.measured) = (fast.min(slow), true);
             }
             // Frames of one packet or two measure nothing.
-            _ if self.bytes_per_s < MEASURING_PACKETS * PACKET_BYTES / interval_s => {
-                self.bytes_per_s *= 1.0 + small.growth_ratio * since_s.min(LONGEST_GROWTH_S);
+            _ if self.rate < PACKET * MEASURING_PACKETS / interval => {
+                self.rate *= 1.0 + small.growth * since.min(LONGEST_GROWTH);
             }
             _ => {}
         }
         self.behind = false;
-        let most = OVER_MAX_RATIO * limits.max.as_bps_f64() / 8.0;
-        self.bytes_per_s = self.bytes_per_s.clamp(MIN_BYTES_PER_S, most.max(MIN_BYTES_PER_S));
+        let most = ByteRate::from(limits.max) * OVER_MAX_RATIO;
+        self.rate = self.rate.clamp(LEAST, most.max(LEAST));
     }
 
     /// For want of feedback.
     pub fn halve(&mut self) {
-        self.bytes_per_s = (0.5 * self.bytes_per_s).max(MIN_BYTES_PER_S);
+        self.rate = (self.rate * 0.5).max(LEAST);
     }
 
-    /// As it is known.
-    pub fn bytes_per_s(&self) -> f64 {
-        self.bytes_per_s
+    /// The estimate.
+    pub fn rate(&self) -> ByteRate {
+        self.rate
     }
 
     /// The same, unless the link has just kept a single packet long.
-    pub fn now_bytes_per_s(&self) -> f64 {
-        self.fast.pending_bytes_per_s().unwrap_or(f64::INFINITY).min(self.bytes_per_s)
+    pub fn now(&self) -> ByteRate {
+        self.fast.pending().unwrap_or(ByteRate::INFINITY).min(self.rate)
     }
 
     /// The rate at which single packets come out, which delay variation may make larger than the capacity.
-    pub fn passing_bytes_per_s(&self) -> f64 {
-        self.slow.passing_bytes_per_s().unwrap_or(0.0).max(self.bytes_per_s)
+    pub fn passing(&self) -> ByteRate {
+        self.slow.passing().unwrap_or(ByteRate::ZERO).max(self.rate)
     }
 
     /// Whether it was ever measured.
@@ -89,17 +89,17 @@ impl Capacity {
     }
 }
 
-/// What is left of a rate where `wait_s` shall be drained within `drain_ms`: a fifth at least, so that a call goes on.
-pub fn draining_ratio(wait_s: f64, drain_ms: f64) -> f64 {
-    1.0 - (wait_s / (drain_ms / 1e3)).min(MOST_FOR_DRAINING)
+/// What is left of a rate where a `wait` shall be drained within a time: a fifth at least, so that a call goes on.
+pub fn draining_ratio(wait: Seconds, within: Seconds) -> f64 {
+    1.0 - (wait / within).min(MOST_FOR_DRAINING)
 }
 
 /// As large as packets of video are; two of them show how far apart the link lets them go.
-const PACKET_BYTES: f64 = 1_200.0;
+const PACKET: Bytes = Bytes::new(1_200.0);
 const MEASURING_PACKETS: f64 = 2.0;
-const LONGEST_GROWTH_S: f64 = 0.2;
+const LONGEST_GROWTH: Seconds = Seconds::from_millis(200.0);
 /// A packet of audio now and then: below, nothing would ever be measured again.
-const MIN_BYTES_PER_S: f64 = 500.0;
+const LEAST: ByteRate = ByteRate::new(500.0);
 /// Room to see that the application's maximum has room above it.
 const OVER_MAX_RATIO: f64 = 2.0;
 const MOST_FOR_DRAINING: f64 = 0.8;
@@ -111,8 +111,12 @@ mod tests {
 
     const LIMITS: RateLimits =
         RateLimits { min: DataRate::from_kbps(50), start: DataRate::from_kbps(80), max: DataRate::from_kbps(800) };
-    const SMALL: SmallFrames = SmallFrames { max_stretch_ratio: 4.0, growth_ratio: 1.5 };
-    const FRAME_S: f64 = 0.04;
+    const SMALL: SmallFrames = SmallFrames { max_stretch_ratio: 4.0, growth: PerSecond::new(1.5) };
+    const FRAME: Seconds = Seconds::new(0.04);
+
+    fn unmeasured() -> Capacity {
+        Capacity::new(Seconds::new(0.15), Seconds::new(1.0), LIMITS)
+    }
 
     fn frames(capacity: &mut Capacity, frames: std::ops::Range<i64>, packets: i64, apart_ms: i64) {
         for n in frames {
@@ -127,43 +131,43 @@ mod tests {
                 };
                 capacity.read(&arrival, DataSize::from_bytes(1_000));
             }
-            capacity.update(FRAME_S, FRAME_S, SMALL, LIMITS);
+            capacity.update(FRAME, FRAME, SMALL, LIMITS);
         }
     }
 
     /// Five packets of 1,000 bytes, 10 ms apart: 100,000 bytes a second.
     #[test]
     fn a_burst_measures() {
-        let mut capacity = Capacity::new(150.0, 1_000.0, LIMITS);
+        let mut capacity = unmeasured();
         assert!(!capacity.is_measured());
         frames(&mut capacity, 0..50, 5, 10);
-        assert!(capacity.is_measured() && (capacity.bytes_per_s() / 100e3 - 1.0).abs() < 0.01);
+        assert!(capacity.is_measured() && (capacity.rate().get() / 100e3 - 1.0).abs() < 0.01);
     }
 
     /// From 10,000 bytes a second by 6 % per frame of 40 ms, up to two packets a frame: 60,000.
     #[test]
     fn frames_that_measure_nothing_let_it_grow() {
-        let mut capacity = Capacity::new(150.0, 1_000.0, LIMITS);
+        let mut capacity = unmeasured();
         frames(&mut capacity, 0..1, 1, 0);
-        assert!((capacity.bytes_per_s() - 10_600.0).abs() < 1e-6);
+        assert!((capacity.rate().get() - 10_600.0).abs() < 1e-6);
         frames(&mut capacity, 1..100, 1, 0);
-        assert!((60e3..64e3).contains(&capacity.bytes_per_s()), "{}", capacity.bytes_per_s());
+        assert!((60e3..64e3).contains(&capacity.rate().get()), "{}", capacity.rate().get());
     }
 
     /// The maximum of 800 kbit/s is 100,000 bytes a second.
     #[test]
     fn it_stays_between_what_a_call_needs_and_twice_the_maximum() {
-        let mut capacity = Capacity::new(150.0, 1_000.0, LIMITS);
+        let mut capacity = unmeasured();
         frames(&mut capacity, 0..50, 5, 1);
-        assert!((capacity.bytes_per_s() - 200e3).abs() < 1e-6);
+        assert!((capacity.rate().get() - 200e3).abs() < 1e-6);
         (0..40).for_each(|_| capacity.halve());
-        assert!((capacity.bytes_per_s() - 500.0).abs() < 1e-9);
+        assert!((capacity.rate().get() - 500.0).abs() < 1e-9);
     }
 
     /// A packet of 1,000 bytes that waited 100 ms came alone: 10,000 bytes a second, until the next one comes.
     #[test]
     fn a_packet_that_was_kept_long_bounds_this_moment() {
-        let mut capacity = Capacity::new(150.0, 1_000.0, LIMITS);
+        let mut capacity = unmeasured();
         frames(&mut capacity, 0..50, 5, 10);
         let late = |waited_ms| Arrival {
             departure: Timestamp::from_millis(2_000),
@@ -172,16 +176,16 @@ mod tests {
             service: TimeDelta::from_millis(waited_ms),
             found_idle: waited_ms == 100,
         };
-        let known = capacity.bytes_per_s();
+        let known = capacity.rate().get();
         capacity.read(&late(100), DataSize::from_bytes(1_000));
-        assert!((capacity.now_bytes_per_s() - 10e3).abs() < 1e-6 && capacity.bytes_per_s() == known);
+        assert!((capacity.now().get() - 10e3).abs() < 1e-6 && capacity.rate().get() == known);
         capacity.read(&late(101), DataSize::from_bytes(1_000));
-        assert_eq!(capacity.now_bytes_per_s(), known);
+        assert_eq!(capacity.now().get(), known);
     }
 
     #[test]
     fn draining_leaves_a_fifth() {
-        assert!((draining_ratio(0.03, 300.0) - 0.9).abs() < 1e-12);
-        assert!((draining_ratio(3.0, 300.0) - 0.2).abs() < 1e-12);
+        assert!((draining_ratio(Seconds::new(0.03), Seconds::new(0.3)) - 0.9).abs() < 1e-12);
+        assert!((draining_ratio(Seconds::new(3.0), Seconds::new(0.3)) - 0.2).abs() < 1e-12);
     }
 }

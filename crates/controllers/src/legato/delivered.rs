@@ -1,42 +1,44 @@
-//! What arrives of late, whatever the link would pass.
+//! The rate at which bytes arrive, whatever the link would pass.
 
-/// A smoothed rate in bytes a second.
+use legato_units::{ByteRate, Bytes, DataSize, Seconds};
+
+/// A smoothed rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivered {
-    bytes_per_s: f64,
-    latest_bytes_per_s: f64,
+    rate: ByteRate,
+    latest: ByteRate,
 }
 
 /// About fifteen frames: a key frame is not what a call sends.
-const MEMORY_S: f64 = 0.5;
+const MEMORY: Seconds = Seconds::from_millis(500.0);
 /// About three frames.
-const LATEST_MEMORY_S: f64 = 0.1;
+const LATEST_MEMORY: Seconds = Seconds::from_millis(100.0);
 /// Two feedbacks of one moment are no infinite rate.
-const SHORTEST_S: f64 = 1e-3;
+const SHORTEST: Seconds = Seconds::from_millis(1.0);
 
 impl Delivered {
     /// Before anything arrived.
-    pub fn new(bytes_per_s: f64) -> Self {
-        Self { bytes_per_s, latest_bytes_per_s: bytes_per_s }
+    pub fn new(rate: ByteRate) -> Self {
+        Self { rate, latest: rate }
     }
 
-    /// So many bytes arrived in `since_s`.
-    pub fn count(&mut self, bytes: u64, since_s: f64) {
-        let came = bytes as f64 / since_s.max(SHORTEST_S);
-        for (rate, memory_s) in [(&mut self.bytes_per_s, MEMORY_S), (&mut self.latest_bytes_per_s, LATEST_MEMORY_S)] {
-            let kept = libm::exp(-since_s / memory_s);
+    /// So much arrived in the time `since`.
+    pub fn count(&mut self, amount: DataSize, since: Seconds) {
+        let came = Bytes::from(amount) / since.max(SHORTEST);
+        for (rate, memory) in [(&mut self.rate, MEMORY), (&mut self.latest, LATEST_MEMORY)] {
+            let kept = libm::exp(-(since / memory));
             *rate = *rate * kept + came * (1.0 - kept);
         }
     }
 
     /// Over the last frames.
-    pub fn latest_bytes_per_s(&self) -> f64 {
-        self.latest_bytes_per_s
+    pub fn latest(&self) -> ByteRate {
+        self.latest
     }
 
-    /// As it is known.
-    pub fn bytes_per_s(&self) -> f64 {
-        self.bytes_per_s
+    /// Over half a second.
+    pub fn rate(&self) -> ByteRate {
+        self.rate
     }
 }
 
@@ -47,8 +49,8 @@ mod tests {
     /// 1,000 bytes every 10 ms are 100,000 a second; after half a second 1/e of the start is left.
     #[test]
     fn what_was_before_is_forgotten_within_half_a_second() {
-        let mut delivered = Delivered::new(0.0);
-        (0..50).for_each(|_| delivered.count(1_000, 0.01));
-        assert!((delivered.bytes_per_s() - 100e3 * (1.0 - libm::exp(-1.0))).abs() < 1.0);
+        let mut delivered = Delivered::new(ByteRate::ZERO);
+        (0..50).for_each(|_| delivered.count(DataSize::from_bytes(1_000), Seconds::new(0.01)));
+        assert!((delivered.rate().get() - 100e3 * (1.0 - libm::exp(-1.0))).abs() < 1.0);
     }
 }

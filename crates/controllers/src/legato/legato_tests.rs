@@ -87,6 +87,17 @@ impl Link {
     }
 }
 
+/// Without waits: the start rate.
+fn of_a_megabit() -> Capacity {
+    let limits = RateLimits { start: DataRate::from_mbps(1), ..LIMITS };
+    Capacity::new(Seconds::from_millis(150.0), Seconds::from_millis(1_000.0), limits)
+}
+
+/// In bytes a second.
+fn believed(link: &mut Link) -> [f64; 3] {
+    link.controller.path.believed().map(ByteRate::get)
+}
+
 fn kbps(decision: &Decision) -> f64 {
     decision.target_bitrate.as_kbps_f64()
 }
@@ -133,27 +144,27 @@ fn a_fall_to_a_quarter_is_followed_within_five_pictures_and_a_rise_within_two_se
 #[test]
 fn a_frame_gets_what_the_backlog_leaves_of_its_budget() {
     let mut controller = legato(Config::default());
-    controller.path.capacity = Capacity::new(150.0, 1_000.0, RateLimits { start: DataRate::from_mbps(1), ..LIMITS });
+    controller.path.capacity = of_a_megabit();
     controller.path.backlog.set_in_flight(DataSize::from_bytes(4_000));
     controller.last_frame = DataSize::from_bytes(4_000);
-    let plan = controller.plan_frame(Timestamp::ZERO);
-    assert!((plan.wait_s - 0.032).abs() < 1e-9 && (plan.max_frame_bytes - 125e3 * 0.013 / 1.2).abs() < 1e-6);
+    let FramePlan { limit, skip, wait } = controller.plan_frame(Timestamp::ZERO);
+    assert!((wait.get() - 0.032).abs() < 1e-9 && (limit.max_frame.get() - 125e3 * 0.013 / 1.2).abs() < 1e-6);
     // 95 % of the capacity, and of that all but 32 of 300 ms.
-    assert!((plan.target - 0.95 * 125e3 * (1.0 - 0.032 / 0.3)).abs() < 1e-6);
-    assert!(!plan.skip);
+    assert!((limit.target.get() - 0.95 * 125e3 * (1.0 - 0.032 / 0.3)).abs() < 1e-6);
+    assert!(!skip && limit.why == Why::Backlog);
 }
 
 /// The first frame has twice 45 ms of 125 bytes a ms, over 1.2; the second, whose queue the link has passed, 45.
 #[test]
 fn the_first_frame_is_a_key_frame_and_has_twice_the_budget() {
     let mut controller = legato(Config::default());
-    controller.path.capacity = Capacity::new(150.0, 1_000.0, RateLimits { start: DataRate::from_mbps(1), ..LIMITS });
-    assert!((controller.plan_frame(Timestamp::ZERO).max_frame_bytes - 125.0 * 90.0 / 1.2).abs() < 1e-6);
+    controller.path.capacity = of_a_megabit();
+    assert!((controller.plan_frame(Timestamp::ZERO).limit.max_frame.get() - 125.0 * 90.0 / 1.2).abs() < 1e-6);
     let (size, encoder_bitrate) = (DataSize::from_bytes(9_000), DataRate::from_mbps(1));
     let frame =
         EncodedFrameInfo { frame: 0, size, keyframe: true, height: 360, qp: 30.0, psnr_db: None, encoder_bitrate };
     controller.on_event(Timestamp::ZERO, &Event::FrameEncoded(frame));
-    assert!((controller.plan_frame(Timestamp::ZERO).max_frame_bytes - 125.0 * 45.0 / 1.2).abs() < 1e-6);
+    assert!((controller.plan_frame(Timestamp::ZERO).limit.max_frame.get() - 125.0 * 45.0 / 1.2).abs() < 1e-6);
 }
 
 /// Of 1 Mbit/s, after two seconds.
@@ -162,7 +173,7 @@ fn a_link_that_is_filled_is_believed_as_it_is() {
     let mut link = Link::new();
     link.controller.observe(&mut |_, _| {});
     link.pictures(0..60, 125.0);
-    let [p10, p50, p90] = link.controller.path.believed();
+    let [p10, p50, p90] = believed(&mut link);
     assert!((p50 / 125e3 - 1.0).abs() < 0.08 && p10 > 100e3 && p90 < 156e3, "{p10}, {p50}, {p90}");
 }
 
@@ -176,7 +187,7 @@ fn while_the_call_asks_for_little_no_quantile_is_below_what_got_through() {
         link.controller.on_event(Timestamp::ZERO, &Event::Limits(limits));
         for n in 0..300 {
             link.picture(n * 33, bytes_per_ms);
-            let [p10, p50, p90] = link.controller.path.believed();
+            let [p10, p50, p90] = believed(&mut link);
             if n > 10 {
                 assert!(p10 >= 1_000.0 / 0.0331, "picture {n}: {p10}");
                 assert!(p50 >= p10 && p90 > 1.5 * p10, "picture {n}: {p10}, {p50}, {p90}");
@@ -190,7 +201,7 @@ fn news_that_is_overdue_lowers_all_that_is_believed() {
     let mut link = Link::new();
     link.controller.observe(&mut |_, _| {});
     link.pictures(0..60, 125.0);
-    let before = link.controller.path.believed();
+    let before = believed(&mut link);
     link.coming.clear();
     link.controller.path.backlog.set_in_flight(DataSize::from_bytes(4_000));
     for n in 60..90 {
@@ -198,14 +209,14 @@ fn news_that_is_overdue_lowers_all_that_is_believed() {
         link.controller.on_event(Timestamp::from_millis(n * 33), &captured);
     }
     // 4,000 bytes within most of a second.
-    let [p10, p50, p90] = link.controller.path.believed();
+    let [p10, p50, p90] = believed(&mut link);
     assert!(p90 < 0.2 * before[0] && p50 < 8e3, "{p10}, {p50}, {p90}");
 }
 
 #[test]
 fn pictures_behind_a_long_queue_are_skipped_but_not_all() {
     let mut controller = legato(Config::default());
-    controller.path.capacity = Capacity::new(150.0, 1_000.0, RateLimits { start: DataRate::from_mbps(1), ..LIMITS });
+    controller.path.capacity = of_a_megabit();
     controller.path.backlog.set_in_flight(DataSize::from_bytes(20_000));
     let skips: Vec<_> = (0..6)
         .map(|n| {
@@ -221,7 +232,7 @@ fn pictures_behind_a_long_queue_are_skipped_but_not_all() {
 #[test]
 fn behind_seconds_of_queue_pictures_are_rare() {
     let mut controller = legato(Config::default());
-    controller.path.capacity = Capacity::new(150.0, 1_000.0, RateLimits { start: DataRate::from_mbps(1), ..LIMITS });
+    controller.path.capacity = of_a_megabit();
     controller.path.backlog.set_in_flight(DataSize::from_bytes(500_000));
     let sent = (0..90).filter(|&n| {
         controller.on_event(
@@ -270,7 +281,7 @@ fn packets_that_are_overtaken_do_not_make_the_link_slow() {
         }
     };
     link.pictures(0..300, 100.0);
-    let capacity = link.controller.path.capacity.bytes_per_s() / 1e3;
+    let capacity = link.controller.path.capacity.rate().get() / 1e3;
     assert!((90.0..105.0).contains(&capacity), "{capacity} bytes per ms");
 }
 
@@ -284,32 +295,9 @@ fn bytes_lost_behind_the_link_were_passed_by_it() {
         }
     };
     link.pictures(0..600, 100.0);
-    let capacity = link.controller.path.capacity.bytes_per_s() / 1e3;
-    assert!(link.controller.path.losses.own_ratio() > 0.05);
+    let capacity = link.controller.path.capacity.rate().get() / 1e3;
+    assert!(link.controller.path.losses.trial.own_ratio() > 0.05);
     assert!((95.0..105.0).contains(&capacity), "{capacity} bytes per ms");
-}
-
-/// Packets dropped in front of the link leave no gap behind it: its rate is what it passes.
-#[test]
-fn packets_in_a_row_that_the_link_had_no_time_for_were_not_passed() {
-    let mut path = PathState::new(&Config::default(), LIMITS, Timestamp::ZERO);
-    let arrival = |ms, found_idle| Arrival {
-        departure: Timestamp::from_millis(ms),
-        arrival: PeerTimestamp::from_nanos(ms * 1_000_000),
-        queuing: TimeDelta::ZERO,
-        service: TimeDelta::from_millis(10),
-        found_idle,
-    };
-    let packet = DataSize::from_bytes(PACKET);
-    for n in 0..100 {
-        path.capacity.read(&arrival(10 * n, n == 0), packet);
-    }
-    path.capacity.update(1.0, 0.033, SmallFrames { max_stretch_ratio: 4.0, growth_ratio: 1.0 }, LIMITS);
-    path.lost_in_row = packet + packet;
-    assert_eq!(path.passed_with(packet, &arrival(1_010, false)), packet, "three packets in 10 ms would be too many");
-    path.lost_in_row = packet + packet;
-    let late = Arrival { service: TimeDelta::from_millis(30), ..arrival(1_040, false) };
-    assert_eq!(path.passed_with(packet, &late), packet + packet + packet);
 }
 
 /// Behind 60 ms of feedback repair comes in time, and a quarter of the losses is sent as parity; none for losses in a row.
@@ -322,7 +310,7 @@ fn parity_is_for_single_losses_that_repair_would_be_late_for() {
         }
     };
     link.pictures(0..600, 100.0);
-    let expected = link.controller.path.losses.expected_ratio();
+    let expected = link.controller.path.losses.trial.expected_ratio();
     let decision = link.controller.decision();
     assert!(expected > 0.05 && decision.sending.repair_deadline == Some(REPAIR_DEADLINE));
     assert!((link.controller.parity_ratio() - 0.25 * expected).abs() < 1e-9, "{}", link.controller.parity_ratio());

@@ -4,6 +4,8 @@
 //! of (x - p n)² over the sum of x. It is about one for independent losses and more where losses come in a row; what a
 //! policer drops of each frame varies less.
 
+use legato_units::Seconds;
+
 /// Counts losses in blocks, in the look that goes on and in those before it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LossDispersion {
@@ -47,7 +49,7 @@ impl Sums {
 
 /// Blocks of fewer packets hold no two losses in a row.
 const MIN_BLOCK_PACKETS: f64 = 8.0;
-const OWN_MEMORY_S: f64 = 20.0;
+const OWN_MEMORY: Seconds = Seconds::new(20.0);
 
 impl LossDispersion {
     /// Count a packet.
@@ -56,9 +58,9 @@ impl LossDispersion {
         self.block.sent += 1.0;
     }
 
-    /// Once per feedback, `since_s` after the one before: a block ends where it is long enough.
-    pub fn end_block(&mut self, since_s: f64) {
-        let kept = libm::exp(-since_s / OWN_MEMORY_S);
+    /// Once per feedback, so long after the one before: a block ends where it is long enough.
+    pub fn end_block(&mut self, since: Seconds) {
+        let kept = libm::exp(-(since / OWN_MEMORY));
         self.own.0 *= kept;
         self.own.1 *= kept;
         if self.block.sent >= MIN_BLOCK_PACKETS {
@@ -99,7 +101,7 @@ mod tests {
         let mut losses = LossDispersion::default();
         for &lost in lost {
             (0..10).for_each(|n| losses.count(n < lost));
-            losses.end_block(0.0);
+            losses.end_block(Seconds::ZERO);
         }
         losses
     }
@@ -135,7 +137,7 @@ mod tests {
         let mut losses = LossDispersion::default();
         for half in 0..8 {
             (0..5).for_each(|_| losses.count(half < 2));
-            losses.end_block(0.0);
+            losses.end_block(Seconds::ZERO);
         }
         // Ten, none, none, none; a mean of 2.5: 56.25 + 3 x 6.25, over ten.
         let deviations = losses.excess_deviations(16.0, 4.0);

@@ -8,7 +8,7 @@
 //! trial.
 
 use super::loss_dispersion::LossDispersion;
-use legato_units::Timestamp;
+use legato_units::{PerSecond, Seconds, Timestamp};
 
 /// Decides what share of the measured rate is sent.
 #[derive(Clone, Copy, Debug)]
@@ -27,9 +27,9 @@ pub struct LossTrial {
     own_ratio: f64,
     /// What is usually lost, whatever its cause, and how long that has been looked at.
     usual_ratio: f64,
-    usual_s: f64,
+    usual_for: Seconds,
     /// How long nothing was lost.
-    clear_s: f64,
+    clear_for: Seconds,
     /// The rate at which the last trial found losses to end, and the losses that began it.
     ceiling_ratio: f64,
     ceiling_losses: f64,
@@ -41,7 +41,7 @@ pub struct LossTrial {
 }
 
 /// A look takes this long and this many packets.
-const LOOK_S: f64 = 0.5;
+const LOOK: Seconds = Seconds::from_millis(500.0);
 const LOOK_PACKETS: f64 = 40.0;
 /// A trial that decides nothing in a look goes on, for three looks at most.
 const LONGEST_TRIAL_LOOKS: f64 = 3.0;
@@ -70,22 +70,22 @@ const MAX_OWN_RATIO: f64 = 0.2;
 const MIN_RATE_RATIO: f64 = 0.02;
 /// What the link loses of its own is believed to change within this; sooner where nothing is lost, and where losses
 /// should have ended but did not.
-const OWN_MEMORY_S: f64 = 20.0;
-const OWN_MEMORY_WITHOUT_LOSS_S: f64 = 2.0;
-const OWN_MEMORY_BELOW_CEILING_S: f64 = 4.0;
+const OWN_MEMORY: Seconds = Seconds::new(20.0);
+const OWN_MEMORY_WITHOUT_LOSS: Seconds = Seconds::new(2.0);
+const OWN_MEMORY_BELOW_CEILING: Seconds = Seconds::new(4.0);
 /// What is usually lost is known after so long; then it is tried, too.
-const UNTRIED_S: f64 = 4.0;
+const UNTRIED: Seconds = Seconds::new(4.0);
 /// Losses in a row leave looks of half a second without any between them.
-const CLEAR_S: f64 = 2.0;
+const CLEAR: Seconds = Seconds::new(2.0);
 /// What is usually lost is the mean of a call's first looks, but not of the very first.
-const FIRST_MEMORY_S: f64 = 4.0;
+const FIRST_MEMORY: Seconds = Seconds::new(4.0);
 /// Fewer losses than this may be a rate that grows past what a policer passes.
 const MIN_RELEASE_RATIO: f64 = 0.02;
 /// A rate that has grown by so little is the one that a trial found.
 const BELOW_RATIO: f64 = 1.05;
 /// As fast as [draft-ietf-rmcat-gcc-02] grows, and slowly where losses began: slower each time that they did again.
-const GROWTH_PER_S: f64 = 0.08;
-const GROWTH_NEAR_CEILING_PER_S: f64 = 0.02;
+const GROWTH: PerSecond = PerSecond::new(0.08);
+const GROWTH_NEAR_CEILING: PerSecond = PerSecond::new(0.02);
 const SLOWER_RATIO: f64 = 0.6;
 const MOST_TIMES_SLOWER: i32 = 4;
 const NEAR_RATIO: f64 = 0.9;
@@ -102,8 +102,8 @@ impl Default for LossTrial {
             before: None,
             own_ratio: 0.0,
             usual_ratio: 0.0,
-            usual_s: 0.0,
-            clear_s: 0.0,
+            usual_for: Seconds::ZERO,
+            clear_for: Seconds::ZERO,
             ceiling_ratio: f64::INFINITY,
             ceiling_losses: 0.0,
             found_again: 0,
@@ -124,31 +124,37 @@ impl LossTrial {
         self.dispersion.count(lost);
     }
 
-    /// Once per feedback, `since_s` after the one before. Of the allowed rate `used_ratio` is sent: a call has a maximum.
+    /// Once per feedback, so long after the one before. Of the allowed rate `used_ratio` is sent: a call has a maximum.
     /// Of it, `delivered_ratio` has come at the last moment.
-    pub fn react(&mut self, now: Timestamp, since_s: f64, round_trip_s: f64, used_ratio: f64, delivered_ratio: f64) {
-        self.dispersion.end_block(since_s);
-        let since = *self.since.get_or_insert(now);
-        let looked_s = (now - since).as_secs_f64();
+    pub fn react(
+        &mut self,
+        now: Timestamp,
+        since: Seconds,
+        round_trip: Seconds,
+        used_ratio: f64,
+        delivered_ratio: f64,
+    ) {
+        self.dispersion.end_block(since);
+        let looked = Seconds::from(now - *self.since.get_or_insert(now));
         // What was sent before the rate changed is reported for another round trip.
-        if self.before.is_some() && looked_s < round_trip_s {
+        if self.before.is_some() && looked < round_trip {
             self.look_anew();
             return;
         }
-        let tried_s = if self.before.is_some() { looked_s - round_trip_s } else { looked_s };
-        if (tried_s < LOOK_S && !self.is_sudden()) || self.sent < LOOK_PACKETS {
+        let tried = if self.before.is_some() { looked - round_trip } else { looked };
+        if (tried < LOOK && !self.is_sudden()) || self.sent < LOOK_PACKETS {
             if self.before.is_none() {
-                self.grow(since_s);
+                self.grow(since);
             }
             return;
         }
         let loss_ratio = self.lost / self.sent;
         match self.before {
-            Some((before, _)) if tried_s < LONGEST_TRIAL_LOOKS * LOOK_S && loss_ratio < SURELY_OWN_RATIO * before => {
+            Some((before, _)) if tried < LOOK * LONGEST_TRIAL_LOOKS && loss_ratio < SURELY_OWN_RATIO * before => {
                 return;
             }
             Some((before, rate)) => self.conclude(loss_ratio, before, rate),
-            None => self.judge(loss_ratio, looked_s, used_ratio, delivered_ratio),
+            None => self.judge(loss_ratio, looked, used_ratio, delivered_ratio),
         }
         self.look_anew();
         self.since = Some(now);
@@ -180,7 +186,7 @@ impl LossTrial {
         }
         if before <= self.usual_ratio {
             // What was usually lost was ours.
-            (self.usual_ratio, self.usual_s) = (0.0, 0.0);
+            (self.usual_ratio, self.usual_for) = (0.0, Seconds::ZERO);
         }
         let again = self.is_near(self.rate_ratio);
         self.ceiling_is_doubted = self.expected_ratio() > HELPED_RATIO * before && !again;
@@ -190,9 +196,9 @@ impl LossTrial {
     }
 
     /// No trial runs: begin one, or learn from what was lost.
-    fn judge(&mut self, loss_ratio: f64, looked_s: f64, used_ratio: f64, delivered_ratio: f64) {
+    fn judge(&mut self, loss_ratio: f64, looked: Seconds, used_ratio: f64, delivered_ratio: f64) {
         let Some((suspected, excess)) = self.suspected(loss_ratio) else {
-            self.learn(loss_ratio, looked_s);
+            self.learn(loss_ratio, looked);
             return;
         };
         self.before = Some((suspected, self.rate_ratio));
@@ -217,7 +223,7 @@ impl LossTrial {
             return Some((loss_ratio, excess));
         }
         // They have been there from the beginning, so that they never stood out.
-        let untried = self.own_ratio == 0.0 && self.is_free() && self.usual_s > UNTRIED_S;
+        let untried = self.own_ratio == 0.0 && self.is_free() && self.usual_for > UNTRIED;
         (untried && self.usual_ratio > EXCESS_RATIO).then_some((self.usual_ratio, self.usual_ratio))
     }
 
@@ -226,25 +232,25 @@ impl LossTrial {
         self.ceiling_ratio.is_infinite() && self.rate_ratio >= 1.0
     }
 
-    fn learn(&mut self, loss_ratio: f64, looked_s: f64) {
+    fn learn(&mut self, loss_ratio: f64, looked: Seconds) {
         let below = self.ceiling_ratio.is_finite() && self.rate_ratio <= self.ceiling_ratio * BELOW_RATIO;
-        self.clear_s = if self.lost > 0.0 { 0.0 } else { self.clear_s + looked_s };
-        let memory_s = match below {
-            true => OWN_MEMORY_BELOW_CEILING_S,
-            false if self.clear_s > CLEAR_S => OWN_MEMORY_WITHOUT_LOSS_S,
-            false => OWN_MEMORY_S,
+        self.clear_for = if self.lost > 0.0 { Seconds::ZERO } else { self.clear_for + looked };
+        let memory = match below {
+            true => OWN_MEMORY_BELOW_CEILING,
+            false if self.clear_for > CLEAR => OWN_MEMORY_WITHOUT_LOSS,
+            false => OWN_MEMORY,
         };
         // From nothing only a trial, or losses where there should be none, makes them the link's own. While the rate grows
         // they may be what it costs.
         let change = loss_ratio - self.own_ratio;
         if below || (self.own_ratio > 0.0 && (self.is_free() || change < 0.0)) {
-            self.own_ratio += (1.0 - libm::exp(-looked_s / memory_s)) * change;
+            self.own_ratio += (1.0 - libm::exp(-(looked / memory))) * change;
         }
         if self.is_free() {
             self.dispersion.learn();
-            self.usual_s += looked_s;
-            let memory_s = self.usual_s.clamp(FIRST_MEMORY_S, OWN_MEMORY_S);
-            self.usual_ratio += (1.0 - libm::exp(-looked_s / memory_s)) * (loss_ratio - self.usual_ratio);
+            self.usual_for += looked;
+            let memory = self.usual_for.clamp(FIRST_MEMORY, OWN_MEMORY);
+            self.usual_ratio += (1.0 - libm::exp(-(looked / memory))) * (loss_ratio - self.usual_ratio);
         }
         if below && self.own_ratio > (HELPED_RATIO * self.ceiling_losses).max(MIN_RELEASE_RATIO) {
             self.ceiling_ratio = f64::INFINITY;
@@ -255,13 +261,13 @@ impl LossTrial {
         rate_ratio > NEAR_RATIO * self.ceiling_ratio && rate_ratio < self.ceiling_ratio / NEAR_RATIO
     }
 
-    fn grow(&mut self, since_s: f64) {
-        let per_s = if self.is_near(self.rate_ratio) && !self.ceiling_is_doubted {
-            GROWTH_NEAR_CEILING_PER_S * libm::pow(SLOWER_RATIO, f64::from(self.found_again))
+    fn grow(&mut self, since: Seconds) {
+        let growth = if self.is_near(self.rate_ratio) && !self.ceiling_is_doubted {
+            GROWTH_NEAR_CEILING * libm::pow(SLOWER_RATIO, f64::from(self.found_again))
         } else {
-            GROWTH_PER_S
+            GROWTH
         };
-        self.rate_ratio = (self.rate_ratio * (1.0 + per_s * since_s)).min(1.0);
+        self.rate_ratio = (self.rate_ratio * (1.0 + growth * since)).min(1.0);
         if self.rate_ratio >= 1.0 && !self.is_near(1.0) {
             self.ceiling_ratio = f64::INFINITY;
         }
@@ -297,12 +303,15 @@ impl LossTrial {
 mod tests {
     use super::*;
 
+    const FEEDBACK: Seconds = Seconds::new(0.05);
+    const ROUND_TRIP: Seconds = Seconds::new(0.05);
+
     /// Feedback on ten packets per 50 ms, for `seconds`; `lost` decides by rate and packet.
     fn run(trial: &mut LossTrial, from_s: f64, seconds: f64, lost: impl Fn(f64, u32) -> bool) {
         for n in 0..(seconds / 0.05) as u32 {
             (0..10).for_each(|packet| trial.count(lost(trial.rate_ratio(), 10 * n + packet)));
             let now = Timestamp::from_millis((from_s * 1e3) as i64 + i64::from(n) * 50);
-            trial.react(now, 0.05, 0.05, 1.0, 1.0);
+            trial.react(now, FEEDBACK, ROUND_TRIP, 1.0, 1.0);
         }
     }
 
@@ -395,7 +404,7 @@ mod tests {
             for packet in 5 * n..5 * n + 5 {
                 trial.count(trial.rate_ratio() > 0.97 && [3, 20, 37].contains(&(packet % 50)));
             }
-            trial.react(Timestamp::from_millis(50 * i64::from(n)), 0.05, 0.05, 1.0, 1.0);
+            trial.react(Timestamp::from_millis(50 * i64::from(n)), FEEDBACK, ROUND_TRIP, 1.0, 1.0);
             if trial.ceiling_ratio.is_finite() {
                 break;
             }
@@ -423,7 +432,7 @@ mod tests {
                 in_burst = if in_burst { draw() < 0.75 } else { draw() < 0.02 };
                 trial.count(in_burst || draw() < 0.025);
             }
-            trial.react(Timestamp::from_millis(50 * n), 0.05, 0.05, 1.0, 1.0);
+            trial.react(Timestamp::from_millis(50 * n), FEEDBACK, ROUND_TRIP, 1.0, 1.0);
             rates += trial.rate_ratio();
         }
         rates / 400.0
@@ -435,7 +444,7 @@ mod tests {
         let mut trial = LossTrial::default();
         (0..4).for_each(|n| {
             (0..10).for_each(|packet| trial.count(packet % 2 == 0));
-            trial.react(Timestamp::from_millis(50 * n), 0.05, 0.05, 1.0, 0.2);
+            trial.react(Timestamp::from_millis(50 * n), FEEDBACK, ROUND_TRIP, 1.0, 0.2);
         });
         assert_eq!((trial.is_on(), trial.rate_ratio()), (true, 0.2));
     }

@@ -1,8 +1,9 @@
 //! What losses say: ones at the end of bursts that a queue is shallow, and ones that fewer bytes would have avoided that
 //! the rate is too high. All others are the link's own, and no reason to send less.
 
+use super::limit::{Limit, Room, Why};
 use super::loss_trial::LossTrial;
-use legato_units::{DataSize, Timestamp};
+use legato_units::{ByteRate, Bytes, DataSize, Seconds, Timestamp};
 
 /// Counts losses by their place in a burst, and limits bursts and rate.
 #[derive(Clone, Debug)]
@@ -12,8 +13,9 @@ pub struct Losses {
     /// Of packets right behind a lost one.
     following: Share,
     lost_before: bool,
-    burst_limit: f64,
-    trial: LossTrial,
+    burst_limit: Bytes,
+    /// Whether fewer bytes have fewer losses.
+    pub trial: LossTrial,
     last: Option<Timestamp>,
     last_cut: Option<Timestamp>,
 }
@@ -41,11 +43,17 @@ impl Share {
     }
 }
 
+/// Over the rate up to which packets are not lost, where trials have found one: frames are not all of one size.
+pub const LIMITED_RATIO: f64 = 1.25;
 /// A queue that holds two packets is as shallow as queues are.
 const HEAD_PACKETS: u32 = 2;
-const MEMORY_S: f64 = 1.0;
-const LARGEST_BURST: f64 = 64e3;
-const SMALLEST_BURST: f64 = 1_300.0;
+const MEMORY: Seconds = Seconds::new(1.0);
+/// An outage is no time to grow in.
+const LONGEST_GROWTH: Seconds = Seconds::new(1.0);
+/// Between two cuts, where a round trip is shorter.
+const SHORTEST_CUT: Seconds = Seconds::from_millis(100.0);
+const LARGEST_BURST: Bytes = Bytes::new(64e3);
+const SMALLEST_BURST: Bytes = Bytes::new(1_300.0);
 /// Losses that are independent of each other are followed by a tenth or a fifth of lost packets, as any packet is.
 const IN_A_ROW_RATIO: f64 = 0.3;
 /// Before a share of losses says anything.
@@ -53,7 +61,7 @@ const MIN_PACKETS: f64 = 4.0;
 /// [liu2026] cuts a burst where losses at its place exceed those at its beginning by a tenth.
 const TAIL_EXCESS_RATIO: f64 = 0.1;
 /// 2 KB every three seconds, as [liu2026] has it.
-const BURST_GROWTH_BYTES_PER_S: f64 = 700.0;
+const BURST_GROWTH: ByteRate = ByteRate::new(700.0);
 const BURST_DECREASE_RATIO: f64 = 0.6;
 
 impl Default for Losses {
@@ -81,52 +89,42 @@ impl Losses {
         if place < HEAD_PACKETS { self.head.add(lost) } else { self.tail.add(lost) }
     }
 
-    /// Once per feedback: react, to bursts at most once in `round_trip_s`. `used_ratio` of the allowed rate is sent,
+    /// Once per feedback: react, to bursts at most once in a round trip. `used_ratio` of the allowed rate is sent,
     /// and `delivered_ratio` of it has come at the last moment.
     pub fn react(
         &mut self,
         now: Timestamp,
-        round_trip_s: f64,
+        round_trip: Seconds,
         last_frame: DataSize,
         used_ratio: f64,
         delivered_ratio: f64,
     ) {
-        let since_s = self.last.map_or(0.0, |last| (now - last).as_secs_f64().min(1.0));
+        let since = self.last.map_or(Seconds::ZERO, |last| Seconds::from(now - last).min(LONGEST_GROWTH));
         self.last = Some(now);
-        let kept = libm::exp(-since_s / MEMORY_S);
+        let kept = libm::exp(-(since / MEMORY));
         [&mut self.head, &mut self.tail, &mut self.following].into_iter().for_each(|share| share.forget(kept));
-        self.trial.react(now, since_s, round_trip_s, used_ratio, delivered_ratio);
-        let may_cut = self.last_cut.is_none_or(|cut| (now - cut).as_secs_f64() > round_trip_s.max(0.1));
+        self.trial.react(now, since, round_trip, used_ratio, delivered_ratio);
+        let may_cut = self.last_cut.is_none_or(|cut| Seconds::from(now - cut) > round_trip.max(SHORTEST_CUT));
         let shallow = self.tail.sent >= MIN_PACKETS && self.tail.ratio() > self.head.ratio() + TAIL_EXCESS_RATIO;
         if may_cut && shallow {
             self.last_cut = Some(now);
-            let held = self.burst_limit.min(last_frame.as_bytes_f64());
+            let held = self.burst_limit.min(Bytes::from(last_frame));
             self.burst_limit = (held * BURST_DECREASE_RATIO).max(SMALLEST_BURST);
             self.tail = Share::default();
         } else if !shallow {
-            self.burst_limit = (self.burst_limit + BURST_GROWTH_BYTES_PER_S * since_s).min(LARGEST_BURST);
+            self.burst_limit = (self.burst_limit + BURST_GROWTH * since).min(LARGEST_BURST);
         }
     }
 
     /// The largest burst that queues have held, if any was cut short.
     pub fn burst_limit(&self) -> Option<DataSize> {
-        (self.burst_limit < LARGEST_BURST).then(|| DataSize::from_bytes(self.burst_limit as u64))
-    }
-
-    /// The share of packets that the link loses whatever is sent.
-    pub fn own_ratio(&self) -> f64 {
-        self.trial.own_ratio()
-    }
-
-    /// The share of packets that is expected to be lost, whatever the cause.
-    pub fn expected_ratio(&self) -> f64 {
-        self.trial.expected_ratio()
+        (self.burst_limit < LARGEST_BURST).then(|| self.burst_limit.into())
     }
 
     /// Whether the link passed what is lost, as far as losses show: losses are its own, and come one by one. Where one
     /// brings the next, the link may have passed nothing for a while.
     pub fn were_passed(&self) -> bool {
-        self.own_ratio() > 0.0 && !self.come_in_rows()
+        self.trial.own_ratio() > 0.0 && !self.come_in_rows()
     }
 
     /// Whether one loss brings the next.
@@ -134,19 +132,11 @@ impl Losses {
         self.following.ratio() >= IN_A_ROW_RATIO
     }
 
-    /// Whether it is being tried whether fewer bytes have fewer losses.
-    pub fn are_tried(&self) -> bool {
-        self.trial.is_on()
-    }
-
-    /// Whether fewer bytes than the link passes are sent, since more of them would be lost.
-    pub fn limit_rate(&self) -> bool {
-        self.trial.limits()
-    }
-
-    /// The share of the link's rate that gets through without losses that can be avoided.
-    pub fn rate_ratio(&self) -> f64 {
-        self.trial.rate_ratio()
+    /// The most to send of a rate that is `allowed`. What drops packets above a rate keeps no burst either.
+    pub fn limit(&self, allowed: ByteRate, room: Room) -> Limit {
+        let target = allowed * self.trial.rate_ratio();
+        let max_frame = if self.trial.limits() { room.at(target * LIMITED_RATIO) } else { Bytes::INFINITY };
+        Limit { target, max_frame, why: Why::Losses }
     }
 }
 
@@ -160,7 +150,13 @@ mod tests {
             for place in 0..6 {
                 losses.read(place, lost(frame, place));
             }
-            losses.react(Timestamp::from_millis(frame * 33 + 30), 0.05, DataSize::from_bytes(7_200), 1.0, 1.0);
+            losses.react(
+                Timestamp::from_millis(frame * 33 + 30),
+                Seconds::new(0.05),
+                DataSize::from_bytes(7_200),
+                1.0,
+                1.0,
+            );
         }
         losses
     }
@@ -176,7 +172,7 @@ mod tests {
     #[test]
     fn a_few_random_losses_change_nothing() {
         let losses = after(|frame, place| (frame, place) == (2, 1) || (frame, place) == (7, 4));
-        assert_eq!((losses.burst_limit(), losses.rate_ratio()), (None, 1.0));
+        assert_eq!((losses.burst_limit(), losses.trial.rate_ratio()), (None, 1.0));
     }
 
     /// A tenth is lost, as every tenth packet, as three of thirty in a row, or as ten of a hundred.
@@ -186,9 +182,9 @@ mod tests {
             let mut losses = Losses::default();
             for n in 0..4_000 {
                 losses.read(0, lost(n));
-                losses.react(Timestamp::from_millis(5 * n), 0.05, DataSize::from_bytes(1_200), 1.0, 1.0);
+                losses.react(Timestamp::from_millis(5 * n), Seconds::new(0.05), DataSize::from_bytes(1_200), 1.0, 1.0);
             }
-            assert!(losses.own_ratio() > 0.05, "{}", losses.own_ratio());
+            assert!(losses.trial.own_ratio() > 0.05, "{}", losses.trial.own_ratio());
             losses.were_passed()
         };
         assert!(passed(|n| n % 10 == 0));

@@ -3,7 +3,8 @@
 //! with scalable controls ([rfc9331] §4.3): a classic queue manager marks few packets and goes on until it is heeded, one
 //! for low latency marks many as soon as a queue begins.
 
-use legato_units::Timestamp;
+use super::limit::{Limit, Why};
+use legato_units::{ByteRate, Bytes, PerSecond, Seconds, Timestamp};
 
 /// Decides what share of the measured rate is sent where packets come marked.
 #[derive(Clone, Copy, Debug)]
@@ -23,9 +24,11 @@ const GAIN: f64 = 1.0 / 16.0;
 const MIN_CUT_RATIO: f64 = 0.03;
 const SEEN_RATIO: f64 = 0.002;
 const MIN_RATE_RATIO: f64 = 0.05;
-const MIN_ROUND_TRIP_S: f64 = 0.025;
+const MIN_ROUND_TRIP: Seconds = Seconds::from_millis(25.0);
 /// As fast as [draft-ietf-rmcat-gcc-02] grows.
-const GROWTH_PER_S: f64 = 0.08;
+const GROWTH: PerSecond = PerSecond::new(0.08);
+/// An outage is no time to grow in.
+const LONGEST_GROWTH: Seconds = Seconds::new(1.0);
 
 impl Default for Marks {
     fn default() -> Self {
@@ -41,10 +44,9 @@ impl Marks {
     }
 
     /// Once per feedback: decide, once in a round trip.
-    pub fn react(&mut self, now: Timestamp, round_trip_s: f64) {
-        let since = *self.since.get_or_insert(now);
-        let looked_s = (now - since).as_secs_f64();
-        if looked_s < round_trip_s.max(MIN_ROUND_TRIP_S) || self.seen == 0.0 {
+    pub fn react(&mut self, now: Timestamp, round_trip: Seconds) {
+        let looked = Seconds::from(now - *self.since.get_or_insert(now));
+        if looked < round_trip.max(MIN_ROUND_TRIP) || self.seen == 0.0 {
             return;
         }
         self.share += GAIN * (self.marked / self.seen - self.share);
@@ -52,7 +54,7 @@ impl Marks {
             let cut = (0.5 * self.share).max(MIN_CUT_RATIO);
             self.rate_ratio = (self.rate_ratio * (1.0 - cut)).max(MIN_RATE_RATIO);
         } else {
-            self.rate_ratio = (self.rate_ratio * (1.0 + GROWTH_PER_S * looked_s.min(1.0))).min(1.0);
+            self.rate_ratio = (self.rate_ratio * (1.0 + GROWTH * looked.min(LONGEST_GROWTH))).min(1.0);
         }
         (self.marked, self.seen, self.since) = (0.0, 0.0, Some(now));
     }
@@ -62,9 +64,9 @@ impl Marks {
         self.share > SEEN_RATIO
     }
 
-    /// The share of the link's rate that its queue manager allows.
-    pub fn rate_ratio(&self) -> f64 {
-        self.rate_ratio
+    /// The most to send of a rate that is `allowed`.
+    pub fn limit(&self, allowed: ByteRate) -> Limit {
+        Limit { target: allowed * self.rate_ratio, max_frame: Bytes::INFINITY, why: Why::Marks }
     }
 }
 
@@ -72,13 +74,13 @@ impl Marks {
 mod tests {
     use super::*;
 
-    const ROUND_TRIP_S: f64 = 0.05;
+    const ROUND_TRIP: Seconds = Seconds::new(0.05);
 
     /// Round trips of ten packets of which so many are marked.
     fn round_trips(marks: &mut Marks, trips: std::ops::Range<i64>, marked: u32) {
         for n in trips {
             (0..10).for_each(|k| marks.count(k < marked));
-            marks.react(Timestamp::from_millis(51 * (n + 1)), ROUND_TRIP_S);
+            marks.react(Timestamp::from_millis(51 * (n + 1)), ROUND_TRIP);
         }
     }
 
@@ -86,7 +88,7 @@ mod tests {
     fn without_marks_nothing_limits() {
         let mut marks = Marks::default();
         round_trips(&mut marks, 0..100, 0);
-        assert!((marks.rate_ratio() - 1.0).abs() < 1e-12);
+        assert!((marks.rate_ratio - 1.0).abs() < 1e-12);
     }
 
     /// [rfc8257] §3.3: one of ten makes the share 0.1/16 after the first decision, half of which is below 3 %.
@@ -95,7 +97,7 @@ mod tests {
         let mut marks = Marks::default();
         round_trips(&mut marks, 0..2, 1);
         assert!((marks.share - 0.1 / 16.0).abs() < 1e-12, "the first round trip only begins");
-        assert!((marks.rate_ratio() - 0.97).abs() < 1e-12);
+        assert!((marks.rate_ratio - 0.97).abs() < 1e-12);
     }
 
     /// All marked: the share nears 1 by a sixteenth per round trip, and half of it is cut.
@@ -103,10 +105,10 @@ mod tests {
     fn many_marks_cut_more() {
         let mut marks = Marks::default();
         round_trips(&mut marks, 0..2, 10);
-        let first = marks.rate_ratio();
+        let first = marks.rate_ratio;
         assert!((first - (1.0 - 0.5 / 16.0)).abs() < 1e-12);
         round_trips(&mut marks, 2..17, 10);
-        assert!(marks.rate_ratio() < 0.2, "{}", marks.rate_ratio());
+        assert!(marks.rate_ratio < 0.2, "{}", marks.rate_ratio);
     }
 
     /// 8 % per second: from 0.97 in half a second.
@@ -115,6 +117,6 @@ mod tests {
         let mut marks = Marks::default();
         round_trips(&mut marks, 0..2, 1);
         round_trips(&mut marks, 2..12, 0);
-        assert!((marks.rate_ratio() - 1.0).abs() < 1e-9);
+        assert!((marks.rate_ratio - 1.0).abs() < 1e-9);
     }
 }

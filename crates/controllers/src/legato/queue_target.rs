@@ -5,6 +5,7 @@
 //! there, as `gcc` does with a few tens of milliseconds: then the target rises until the queue fits below it, and falls
 //! again in time.
 
+use legato_units::{ByteRate, Seconds};
 use libm::{exp, sqrt};
 
 /// A target for the standing queue, by the rate of the flow.
@@ -17,16 +18,16 @@ pub struct QueueTarget {
 }
 
 /// Flow scaling of [kumar2020], with constants for calls.
-const BASE_S: f64 = 0.008;
-const SCALED_S: f64 = 0.035;
-const SCALE_BYTES_PER_S: f64 = 100e3 / 8.0;
-const MIN_BYTES_PER_S: f64 = 1_000.0;
+const BASE: Seconds = Seconds::from_millis(8.0);
+const SCALED: Seconds = Seconds::from_millis(35.0);
+const SCALE: ByteRate = ByteRate::new(100e3 / 8.0);
+const LEAST: ByteRate = ByteRate::new(1_000.0);
 /// Four cuts by 15 % halve the rate: flows that all did so have long drained their queue.
 const CUTS_IN_VAIN: u32 = 4;
 const GROWTH_RATIO: f64 = 1.5;
-const MEMORY_S: f64 = 20.0;
+const MEMORY: Seconds = Seconds::new(20.0);
 /// The target is never above this, unless the flow's rate alone puts it there.
-const MAX_S: f64 = 0.07;
+const MOST: Seconds = Seconds::from_millis(70.0);
 const RAISED_RATIO: f64 = 1.2;
 
 impl Default for QueueTarget {
@@ -36,16 +37,16 @@ impl Default for QueueTarget {
 }
 
 impl QueueTarget {
-    /// In seconds, for a flow of `bytes_per_s`.
-    pub fn of_s(&self, bytes_per_s: f64) -> f64 {
-        self.tolerance_ratio * unraised_s(bytes_per_s)
+    /// For a flow of this rate.
+    pub fn of(&self, rate: ByteRate) -> Seconds {
+        unraised(rate) * self.tolerance_ratio
     }
 
-    /// The rate of a flow of `bytes_per_s` was cut because of a queue.
-    pub fn on_cut(&mut self, bytes_per_s: f64) {
+    /// The rate of a flow was cut because of a queue.
+    pub fn on_cut(&mut self, rate: ByteRate) {
         self.cuts += 1;
         if self.cuts > CUTS_IN_VAIN {
-            let most = (MAX_S / unraised_s(bytes_per_s)).max(1.0);
+            let most = (MOST / unraised(rate)).max(1.0);
             self.tolerance_ratio = (self.tolerance_ratio * GROWTH_RATIO).min(most);
         }
     }
@@ -55,9 +56,9 @@ impl QueueTarget {
         self.cuts = 0;
     }
 
-    /// So many seconds went by.
-    pub fn relax(&mut self, seconds: f64) {
-        self.tolerance_ratio = 1.0 + (self.tolerance_ratio - 1.0) * exp(-seconds / MEMORY_S);
+    /// So much time went by.
+    pub fn relax(&mut self, time: Seconds) {
+        self.tolerance_ratio = 1.0 + (self.tolerance_ratio - 1.0) * exp(-(time / MEMORY));
     }
 
     /// Others hold a queue however much is given way.
@@ -66,22 +67,22 @@ impl QueueTarget {
     }
 }
 
-fn unraised_s(bytes_per_s: f64) -> f64 {
-    BASE_S + SCALED_S / sqrt(bytes_per_s.max(MIN_BYTES_PER_S) / SCALE_BYTES_PER_S)
+fn unraised(rate: ByteRate) -> Seconds {
+    BASE + SCALED / sqrt(rate.max(LEAST) / SCALE)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const RATE: f64 = 125e3;
+    const RATE: ByteRate = ByteRate::new(125e3);
 
     /// 8 + 35 / sqrt(10) = 19.07 ms at 1 Mbit/s.
     #[test]
     fn the_slower_of_two_flows_tolerates_the_longer_queue() {
         let target = QueueTarget::default();
-        assert!((target.of_s(RATE) - 0.01907).abs() < 1e-5);
-        assert!(target.of_s(25e3) > 1.3 * target.of_s(250e3));
+        assert!((target.of(RATE).get() - 0.01907).abs() < 1e-5);
+        assert!(target.of(ByteRate::new(25e3)) > target.of(ByteRate::new(250e3)) * 1.3);
     }
 
     /// The fifth cut in a row raises it by half, and e^-1 of that is left after 20 s.
@@ -89,11 +90,11 @@ mod tests {
     fn it_rises_when_the_queue_stands_after_four_cuts() {
         let mut target = QueueTarget::default();
         (0..4).for_each(|_| target.on_cut(RATE));
-        assert!((target.of_s(RATE) - 0.01907).abs() < 1e-5 && !target.is_raised());
+        assert!((target.of(RATE).get() - 0.01907).abs() < 1e-5 && !target.is_raised());
         target.on_cut(RATE);
-        assert!((target.of_s(RATE) - 0.02860).abs() < 1e-5 && target.is_raised());
-        target.relax(20.0);
-        assert!((target.of_s(RATE) - 0.01907 * 1.18394).abs() < 1e-5 && !target.is_raised());
+        assert!((target.of(RATE).get() - 0.02860).abs() < 1e-5 && target.is_raised());
+        target.relax(Seconds::new(20.0));
+        assert!((target.of(RATE).get() - 0.01907 * 1.18394).abs() < 1e-5 && !target.is_raised());
     }
 
     #[test]
@@ -110,6 +111,6 @@ mod tests {
     fn it_never_exceeds_its_maximum_by_cuts() {
         let mut target = QueueTarget::default();
         (0..50).for_each(|_| target.on_cut(RATE));
-        assert!((target.of_s(RATE) - 0.07).abs() < 1e-9);
+        assert!((target.of(RATE).get() - 0.07).abs() < 1e-9);
     }
 }

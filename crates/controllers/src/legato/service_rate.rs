@@ -5,43 +5,43 @@
 //! could have come counts the wait for a clump as well, but also the delay variation of the path.
 
 use legato_control::estimate::arrivals::Arrival;
-use legato_units::{DataSize, PeerTimestamp};
+use legato_units::{ByteRate, Bytes, DataSize, PeerTimestamp, Seconds, TimeDelta};
 
 /// Bytes and time of service, both forgotten alike as time passes.
 #[derive(Clone, Copy, Debug)]
 pub struct ServiceRate {
-    memory_s: f64,
+    memory: Seconds,
     /// Of packets right behind others.
-    bytes: f64,
-    time_s: f64,
+    amount: Bytes,
+    time: Seconds,
     /// Of whole bursts, the wait of their first packet included.
-    all_bytes: f64,
-    all_time_s: f64,
+    whole_amount: Bytes,
+    whole_time: Seconds,
     /// How many packets began a busy period.
     begins: f64,
     /// The wait and the size of the last packet that found the link empty, until another follows: alone it shows
     /// delay variation and no rate.
-    pending: Option<(f64, f64)>,
+    pending: Option<(Seconds, Bytes)>,
     /// Until when it was forgotten.
     last: Option<PeerTimestamp>,
 }
 
 /// No packet counts for more: an outage is no rate.
-const MAX_SERVICE_S: f64 = 0.15;
-const EQUALLY_OLD_S: f64 = 0.002;
-const SHARED_MEDIUM_WAIT_S: f64 = 0.05;
+const MAX_SERVICE: Seconds = Seconds::from_millis(150.0);
+const EQUALLY_OLD: TimeDelta = TimeDelta::from_millis(2);
+const SHARED_MEDIUM_WAIT: Seconds = Seconds::from_millis(50.0);
 /// Less service than this says nothing yet.
-const MIN_TIME_S: f64 = 0.002;
+const MIN_TIME: Seconds = Seconds::from_millis(2.0);
 
 impl ServiceRate {
-    /// One that forgets to 1/e within `memory_s`.
-    pub fn new(memory_s: f64) -> Self {
+    /// One that forgets to 1/e within `memory`.
+    pub fn new(memory: Seconds) -> Self {
         Self {
-            memory_s,
-            bytes: 0.0,
-            time_s: 0.0,
-            all_bytes: 0.0,
-            all_time_s: 0.0,
+            memory,
+            amount: Bytes::ZERO,
+            time: Seconds::ZERO,
+            whole_amount: Bytes::ZERO,
+            whole_time: Seconds::ZERO,
             begins: 0.0,
             pending: None,
             last: None,
@@ -51,66 +51,68 @@ impl ServiceRate {
     /// Count an arrival.
     pub fn add(&mut self, arrival: &Arrival, size: DataSize) {
         self.forget_until(arrival.arrival);
-        let service_s = arrival.service.as_secs_f64().min(MAX_SERVICE_S);
+        let (service, size) = (Seconds::from(arrival.service).min(MAX_SERVICE), Bytes::from(size));
         if arrival.found_idle {
-            self.pending = Some((service_s, size.as_bytes_f64()));
+            self.pending = Some((service, size));
             return;
         }
-        if let Some((waited_s, bytes)) = self.pending.take() {
+        if let Some((waited, first)) = self.pending.take() {
             self.begins += 1.0;
-            self.all_time_s += waited_s;
-            self.all_bytes += bytes;
+            self.whole_time += waited;
+            self.whole_amount += first;
         }
-        self.all_time_s += service_s;
-        self.all_bytes += size.as_bytes_f64();
-        self.time_s += service_s;
-        self.bytes += size.as_bytes_f64();
+        self.whole_time += service;
+        self.whole_amount += size;
+        self.time += service;
+        self.amount += size;
     }
 
     /// Packets that come within 2 ms of each other are equally old.
     fn forget_until(&mut self, now: PeerTimestamp) {
-        let since_s = self.last.map_or(0.0, |last| (now - last).as_secs_f64());
-        if self.last.is_some() && since_s < EQUALLY_OLD_S {
+        let since = self.last.map_or(TimeDelta::ZERO, |last| now - last);
+        if self.last.is_some() && since < EQUALLY_OLD {
             return;
         }
         self.last = Some(now);
-        let kept = libm::exp(-since_s / self.memory_s);
-        for sum in [&mut self.bytes, &mut self.time_s, &mut self.all_bytes, &mut self.all_time_s, &mut self.begins] {
-            *sum *= kept;
-        }
+        let kept = libm::exp(-(Seconds::from(since) / self.memory));
+        self.amount *= kept;
+        self.time *= kept;
+        self.whole_amount *= kept;
+        self.whole_time *= kept;
+        self.begins *= kept;
     }
 
-    /// In bytes a second; `None` before there is enough to say so. Frames that leave `interval_s` apart and are done
-    /// sooner show what more of their kind would have taken: at most `max_stretch` times as much.
-    pub fn bytes_per_s(&self, interval_s: f64, max_stretch: f64) -> Option<f64> {
-        if self.all_time_s < MIN_TIME_S || self.bytes <= 0.0 {
+    /// `None` before there is enough to say so. Frames that leave an `interval` apart and are done sooner show what more
+    /// of their kind would have taken: at most `max_stretch` times as much.
+    pub fn rate(&self, interval: Seconds, max_stretch: f64) -> Option<ByteRate> {
+        if self.whole_time < MIN_TIME || self.amount <= Bytes::ZERO {
             return None;
         }
-        let stretch = (interval_s * self.begins / self.all_time_s).clamp(1.0, max_stretch);
-        let waited_s = (self.all_time_s - self.time_s).max(0.0);
-        let all = stretch * self.all_bytes / (waited_s + stretch * self.time_s);
-        Some(all.min(self.bytes / self.time_s))
+        let stretch = (interval * self.begins / self.whole_time).clamp(1.0, max_stretch);
+        let waited = (self.whole_time - self.time).max(Seconds::ZERO);
+        let whole = self.whole_amount * stretch / (waited + self.time * stretch);
+        Some(whole.min(self.amount / self.time))
     }
 
     /// The last packet waited longer for an empty link than packets do on a medium that is shared, and none came behind
-    /// it yet: in bytes a second.
-    pub fn pending_bytes_per_s(&self) -> Option<f64> {
-        self.pending.filter(|&(waited_s, _)| waited_s > SHARED_MEDIUM_WAIT_S).map(|(waited_s, bytes)| bytes / waited_s)
+    /// it yet: its size over that time.
+    pub fn pending(&self) -> Option<ByteRate> {
+        self.pending.filter(|&(waited, _)| waited > SHARED_MEDIUM_WAIT).map(|(waited, size)| size / waited)
     }
 
-    /// The rate at which packets come that are right behind others of ours, in bytes a second: the link's own, were it
-    /// not for delay variation.
-    pub fn passing_bytes_per_s(&self) -> Option<f64> {
-        (self.time_s > 0.0 && self.bytes > 0.0).then(|| self.bytes / self.time_s)
+    /// The rate at which packets come that are right behind others of ours: the link's own, were it not for delay
+    /// variation.
+    pub fn passing(&self) -> Option<ByteRate> {
+        (self.time > Seconds::ZERO && self.amount > Bytes::ZERO).then(|| self.amount / self.time)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use legato_units::{TimeDelta, Timestamp};
+    use legato_units::Timestamp;
 
-    const FRAME_S: f64 = 0.033;
+    const FRAME: Seconds = Seconds::new(0.033);
 
     /// A frame of `packets` of 1,250 bytes: the first waits, the others come `apart_ms` behind each other.
     fn frame(rate: &mut ServiceRate, at_ms: i64, packets: i64, waits_ms: i64, apart_ms: i64) {
@@ -128,13 +130,13 @@ mod tests {
     }
 
     fn kbps(rate: &ServiceRate) -> f64 {
-        libm::round(rate.bytes_per_s(FRAME_S, 4.0).expect("measured") * 8.0 / 1e3)
+        libm::round(rate.rate(FRAME, 4.0).expect("measured").as_bps() / 1e3)
     }
 
     /// 1,250 bytes in 10 ms are 1 Mbit/s.
     #[test]
     fn a_wire_is_measured_exactly_by_each_frame() {
-        let mut rate = ServiceRate::new(10.0);
+        let mut rate = ServiceRate::new(Seconds::new(10.0));
         frame(&mut rate, 0, 4, 0, 10);
         assert_eq!(kbps(&rate), 1_000.0);
     }
@@ -142,7 +144,7 @@ mod tests {
     /// Three packets that come at once after 30 ms: 3,750 bytes in 30 ms, not infinitely many.
     #[test]
     fn a_clump_is_measured_with_the_wait_for_it() {
-        let mut rate = ServiceRate::new(10.0);
+        let mut rate = ServiceRate::new(Seconds::new(10.0));
         frame(&mut rate, 0, 3, 30, 0);
         frame(&mut rate, 33, 3, 30, 1);
         assert!((900.0..=1_100.0).contains(&kbps(&rate)), "{}", kbps(&rate));
@@ -150,28 +152,28 @@ mod tests {
 
     #[test]
     fn single_packets_say_nothing() {
-        let mut rate = ServiceRate::new(10.0);
+        let mut rate = ServiceRate::new(Seconds::new(10.0));
         (0..30).for_each(|n| frame(&mut rate, n * 33, 1, 4, 0));
-        assert_eq!(rate.bytes_per_s(FRAME_S, 4.0), None);
+        assert_eq!(rate.rate(FRAME, 4.0), None);
     }
 
     /// Two packets after 5 ms of wait, 5 ms apart: done after 10 ms of 33, so that 3.3 times as many would have fitted:
     /// 8,250 bytes in 5 + 16.5 ms.
     #[test]
     fn a_small_frame_shows_what_a_larger_one_would_have_taken() {
-        let mut rate = ServiceRate::new(10.0);
+        let mut rate = ServiceRate::new(Seconds::new(10.0));
         frame(&mut rate, 0, 2, 5, 5);
-        let stretched = rate.bytes_per_s(FRAME_S, 100.0).unwrap();
+        let stretched = rate.rate(FRAME, 100.0).unwrap().get();
         assert!((stretched - 250e3).abs() < 1.0, "the second packet alone: {stretched}");
-        let mut waited = ServiceRate::new(10.0);
+        let mut waited = ServiceRate::new(Seconds::new(10.0));
         frame(&mut waited, 0, 2, 20, 2);
-        let (plain, stretched) = (waited.bytes_per_s(FRAME_S, 1.0).unwrap(), waited.bytes_per_s(FRAME_S, 4.0).unwrap());
+        let (plain, stretched) = (waited.rate(FRAME, 1.0).unwrap().get(), waited.rate(FRAME, 4.0).unwrap().get());
         assert!((plain - 2_500.0 / 0.022).abs() < 1.0 && (stretched - 3_750.0 / 0.023).abs() < 1.0);
     }
 
     #[test]
     fn a_fall_is_seen_at_once_and_a_rise_as_the_past_is_forgotten() {
-        let mut rate = ServiceRate::new(0.15);
+        let mut rate = ServiceRate::new(Seconds::new(0.15));
         (0..30).for_each(|n| frame(&mut rate, n * 33, 4, 0, 5));
         assert_eq!(kbps(&rate), 2_000.0);
         frame(&mut rate, 990, 4, 0, 20);

@@ -14,10 +14,11 @@
 //! it stands at 70 ms and more, they fill the queue until it overflows, as TCP does, and the rate follows losses instead
 //! of delay.
 
+use super::limit::{Limit, Room, TRICKLE, Why};
 use super::queue_target::QueueTarget;
 use legato_control::estimate::arrivals::Arrival;
 use legato_control::estimate::windowed_min::WindowedMin;
-use legato_units::{TimeDelta, Timestamp};
+use legato_units::{ByteRate, Bytes, Seconds, TimeDelta, Timestamp};
 
 /// What others on the link leave.
 #[derive(Clone, Debug)]
@@ -27,45 +28,52 @@ pub struct Share {
     /// The share of frames that waited for others.
     waited: f64,
     in_company: bool,
-    /// The shortest queue that packets of the last moments met, in seconds.
-    standing_s: WindowedMin,
+    /// The shortest queue that packets of the last moments met.
+    standing: WindowedMin<TimeDelta>,
     target: QueueTarget,
-    /// In bytes a second; only in company.
-    limit: f64,
+    /// Only in company.
+    limit: ByteRate,
     last: Option<Timestamp>,
     last_cut: Option<Timestamp>,
-    /// Since when a queue has stood, and how long it was then in seconds.
-    standing_since: Option<(Timestamp, f64)>,
+    /// Since when a queue has stood, and how long it was then.
+    standing_since: Option<(Timestamp, Seconds)>,
     competing: bool,
 }
 
 /// A wait shorter than this is delay variation; on a slow link it may be twice as long, for this many packets.
-const MIN_WAIT_S: f64 = 0.005;
-const MAX_WAIT_S: f64 = 0.016;
+const MIN_WAIT: Seconds = Seconds::from_millis(5.0);
+const MAX_WAIT: Seconds = Seconds::from_millis(16.0);
 const GRID_PACKETS: f64 = 2.5;
-const PACKET_BYTES: f64 = 1_200.0;
+const PACKET: Bytes = Bytes::new(1_200.0);
 /// About the last twenty frames decide.
 const WAITED_GAIN: f64 = 0.05;
 const ENTER_RATIO: f64 = 0.3;
 const LEAVE_RATIO: f64 = 0.1;
 /// The queue stands where every packet of this long met it.
 const STANDING: TimeDelta = TimeDelta::from_millis(300);
-const STANDING_QUEUE_S: f64 = 0.03;
-/// Additive increase, the same for all flows whatever their round trips; multiplicative decrease.
-const INCREASE_BYTES_PER_S2: f64 = 200e3 / 8.0;
+const STANDING_QUEUE: Seconds = Seconds::from_millis(30.0);
+/// Additive increase in each second, the same for all flows whatever their round trips; multiplicative decrease.
+const INCREASE: ByteRate = ByteRate::new(200e3 / 8.0);
+const SECOND: Seconds = Seconds::new(1.0);
+/// An outage is no time to climb in.
+const LONGEST_CLIMB: Seconds = Seconds::from_millis(500.0);
+/// Over a round trip, between two cuts.
+const CUT_MARGIN: Seconds = Seconds::from_millis(100.0);
 const DECREASE_RATIO: f64 = 0.85;
 /// The limit runs ahead of what arrives by this ratio at most: a call that sends less learns nothing of its share.
 const MAX_AHEAD_RATIO: f64 = 1.8;
 /// A queue so many times the target is the work of a link that fell: the limit begins anew at what arrives.
 const FALL_RATIO: f64 = 3.0;
 /// A queue this long for this long although we gave way: others do not.
-const COMPETING_QUEUE_S: f64 = 0.07;
-const COMPETING_AFTER_S: f64 = 2.0;
+const COMPETING_QUEUE: Seconds = Seconds::from_millis(70.0);
+const COMPETING_AFTER: TimeDelta = TimeDelta::from_secs(2);
 /// A queue below this share of what it was drains.
 const DRAINING_RATIO: f64 = 0.95;
 /// Buffers that TCP keeps full are rarely longer.
-const LONGEST_QUEUE_S: f64 = 0.6;
+const LONGEST_QUEUE: Seconds = Seconds::from_millis(600.0);
 const LOSS_DECREASE_RATIO: f64 = 0.7;
+/// Room for frames above their mean.
+const PRESSED_FRAME_RATIO: f64 = 1.5;
 
 impl Default for Share {
     fn default() -> Self {
@@ -73,9 +81,9 @@ impl Default for Share {
             priority: 1.0,
             waited: 0.0,
             in_company: false,
-            standing_s: WindowedMin::default(),
+            standing: WindowedMin::default(),
             target: QueueTarget::default(),
-            limit: f64::INFINITY,
+            limit: ByteRate::INFINITY,
             last: None,
             last_cut: None,
             standing_since: None,
@@ -92,53 +100,54 @@ impl Share {
 
     /// Read an arrival.
     pub fn read(&mut self, arrival: &Arrival) {
-        self.standing_s.after(arrival.departure, arrival.queuing.as_secs_f64(), STANDING);
+        self.standing.after(arrival.departure, arrival.queuing, STANDING);
     }
 
-    /// The first packet of a frame found none of ours in front of it and met `queuing`; the link passes `bytes_per_s`.
-    pub fn count_wait(&mut self, queuing: TimeDelta, bytes_per_s: f64) {
-        let delay_variation_s = (GRID_PACKETS * PACKET_BYTES / bytes_per_s).clamp(MIN_WAIT_S, MAX_WAIT_S);
-        let others = queuing.as_secs_f64() > delay_variation_s;
+    /// The first packet of a frame found none of ours in front of it and met `queuing`; the link passes packets at
+    /// this rate.
+    pub fn count_wait(&mut self, queuing: TimeDelta, passing: ByteRate) {
+        let delay_variation = (PACKET * GRID_PACKETS / passing).clamp(MIN_WAIT, MAX_WAIT);
+        let others = Seconds::from(queuing) > delay_variation;
         self.waited += WAITED_GAIN * (f64::from(u8::from(others)) - self.waited);
     }
 
-    /// Once per feedback; `delivered` is what arrives, in bytes a second.
-    pub fn react(&mut self, now: Timestamp, round_trip_s: f64, delivered: f64, lost: bool) {
-        let since_s = self.last.map_or(0.0, |last| (now - last).as_secs_f64().min(0.5));
+    /// Once per feedback; bytes arrive at the rate `delivered`.
+    pub fn react(&mut self, now: Timestamp, round_trip: Seconds, delivered: ByteRate, lost: bool) {
+        let since = self.last.map_or(Seconds::ZERO, |last| Seconds::from(now - last).min(LONGEST_CLIMB));
         self.last = Some(now);
-        let standing_s = self.standing_s();
-        self.watch_others(now, standing_s);
+        let standing = self.standing();
+        self.watch_others(now, standing);
         let company = if self.in_company { self.waited > LEAVE_RATIO } else { self.waited > ENTER_RATIO };
         if company && !self.in_company {
             self.limit = delivered;
         }
         self.in_company = company || self.competing;
         if !self.in_company {
-            self.limit = f64::INFINITY;
+            self.limit = ByteRate::INFINITY;
             self.target = QueueTarget::default();
             return;
         }
-        let limit = self.limit.min(MAX_AHEAD_RATIO * delivered.max(1.0));
-        let may_cut = self.last_cut.is_none_or(|cut| (now - cut).as_secs_f64() > round_trip_s + 0.1);
-        self.target.relax(since_s);
-        let target_s = self.target.of_s(limit / self.priority);
-        let cut = if self.competing { lost } else { standing_s > target_s };
+        let limit = self.limit.min(delivered.max(TRICKLE) * MAX_AHEAD_RATIO);
+        let may_cut = self.last_cut.is_none_or(|cut| Seconds::from(now - cut) > round_trip + CUT_MARGIN);
+        self.target.relax(since);
+        let target = self.target.of(limit / self.priority);
+        let cut = if self.competing { lost } else { standing > target };
         if !cut {
             self.target.on_met();
-            self.limit = limit + self.priority * INCREASE_BYTES_PER_S2 * since_s;
+            self.limit = limit + INCREASE * self.priority * (since / SECOND);
             return;
         }
         self.limit = limit;
         if may_cut {
             self.last_cut = Some(now);
-            self.cut(standing_s > FALL_RATIO * target_s, delivered);
+            self.cut(standing > target * FALL_RATIO, delivered);
         }
     }
 
-    fn cut(&mut self, link_fell: bool, delivered: f64) {
+    fn cut(&mut self, link_fell: bool, delivered: ByteRate) {
         self.limit = match (self.competing, link_fell) {
             (true, _) => self.limit * LOSS_DECREASE_RATIO,
-            (false, true) => self.limit.min(delivered.max(1.0)) * DECREASE_RATIO,
+            (false, true) => self.limit.min(delivered.max(TRICKLE)) * DECREASE_RATIO,
             (false, false) => {
                 self.target.on_cut(self.limit / self.priority);
                 self.limit * DECREASE_RATIO
@@ -146,32 +155,32 @@ impl Share {
         };
     }
 
-    fn watch_others(&mut self, now: Timestamp, standing_s: f64) {
-        let long = standing_s > if self.competing { COMPETING_QUEUE_S / 2.0 } else { COMPETING_QUEUE_S };
+    fn watch_others(&mut self, now: Timestamp, standing: Seconds) {
+        let long = standing > if self.competing { COMPETING_QUEUE / 2.0 } else { COMPETING_QUEUE };
         if long == self.competing {
             self.standing_since = None;
             return;
         }
-        let (since, queue_s) = *self.standing_since.get_or_insert((now, standing_s));
+        let (since, queue) = *self.standing_since.get_or_insert((now, standing));
         // A queue that drains, or is longer than buffers are, is our own, of before the link fell.
-        if long && (standing_s < DRAINING_RATIO * queue_s || standing_s > LONGEST_QUEUE_S) {
-            self.standing_since = Some((now, standing_s));
+        if long && (standing < queue * DRAINING_RATIO || standing > LONGEST_QUEUE) {
+            self.standing_since = Some((now, standing));
             return;
         }
-        if (now - since).as_secs_f64() > COMPETING_AFTER_S {
+        if now - since > COMPETING_AFTER {
             self.competing = long;
             self.standing_since = None;
         }
     }
 
-    /// The shortest queue that packets of the last moments met, in seconds.
-    pub fn standing_s(&self) -> f64 {
-        self.standing_s.min().unwrap_or(0.0)
+    /// The shortest queue that packets of the last moments met.
+    pub fn standing(&self) -> Seconds {
+        self.standing.min().unwrap_or(TimeDelta::ZERO).into()
     }
 
     /// Whether a queue stands that would hide the minimum delay.
     pub fn queue_stands(&self) -> bool {
-        self.standing_s() > STANDING_QUEUE_S || self.is_pressed()
+        self.standing() > STANDING_QUEUE || self.is_pressed()
     }
 
     /// The rate is halved for want of feedback.
@@ -179,8 +188,20 @@ impl Share {
         self.limit *= 0.5;
     }
 
-    /// The most to send, in bytes a second.
-    pub fn limit(&self) -> f64 {
+    /// The most to send in company, over a link whose capacity for us was measured; `None` alone.
+    pub fn limit(&self, capacity: ByteRate, room: Room) -> Option<Limit> {
+        let max_frame = room.at(capacity.max(self.limit));
+        self.in_company.then_some(Limit { target: self.limit, max_frame, why: Why::Sharing })
+    }
+
+    /// The size that frames of a call at this rate may have at least. In a queue that others hold, frames within the time
+    /// budget would give the link to them. The same holds for a flow that takes more than the others on purpose.
+    pub fn least_frame(&self, target: ByteRate, interval: Seconds) -> Bytes {
+        if self.is_pressed() || self.is_ahead() { target * PRESSED_FRAME_RATIO * interval } else { Bytes::ZERO }
+    }
+
+    /// What others leave; infinite alone.
+    pub fn rate(&self) -> ByteRate {
         self.limit
     }
 
@@ -211,7 +232,7 @@ mod tests {
     use legato_units::PeerTimestamp;
 
     const FRAME_MS: i64 = 33;
-    const RATE: f64 = 125e3;
+    const RATE: ByteRate = ByteRate::new(125e3);
 
     /// Frames that meet a queue of so many ms, which is not of our packets.
     fn meet(share: &mut Share, frames: std::ops::Range<i64>, queuing_ms: i64, lost: bool) {
@@ -221,7 +242,7 @@ mod tests {
             let arrival = PeerTimestamp::from_nanos((departure + queuing).as_nanos());
             share.read(&Arrival { departure, arrival, queuing, service: queuing, found_idle: true });
             share.count_wait(queuing, RATE);
-            share.react(departure, 0.05, RATE, lost);
+            share.react(departure, Seconds::new(0.05), RATE, lost);
         }
     }
 
@@ -229,7 +250,7 @@ mod tests {
     fn alone_nothing_limits() {
         let mut share = Share::default();
         meet(&mut share, 0..100, 3, false);
-        assert!(!share.in_company() && share.limit() == f64::INFINITY);
+        assert!(!share.in_company() && share.rate() == ByteRate::INFINITY);
     }
 
     /// The queue of 17 ms is below the target of 8 + 35 / sqrt(10) = 19 ms at 1 Mbit/s, one of 40 ms is above it.
@@ -238,15 +259,15 @@ mod tests {
         let mut share = Share::default();
         meet(&mut share, 0..30, 17, false);
         assert!(share.in_company());
-        let before = share.limit();
+        let before = share.rate().get();
         meet(&mut share, 30..60, 17, false);
         // [chiu1989]: 200 kbit/s a second are 25,000 bytes in 30 frames of 33 ms.
-        assert!((share.limit() - before - 24_750.0).abs() < 1.0, "{before} {}", share.limit());
+        assert!((share.rate().get() - before - 24_750.0).abs() < 1.0, "{before} {}", share.rate().get());
         meet(&mut share, 60..72, 40, false);
-        let cut = share.limit();
+        let cut = share.rate().get();
         assert!(cut < before + 24_750.0);
         meet(&mut share, 72..78, 40, false);
-        assert!((share.limit() / cut - 0.85).abs() < 0.13, "once in a round trip and 100 ms");
+        assert!((share.rate().get() / cut - 0.85).abs() < 0.13, "once in a round trip and 100 ms");
     }
 
     /// [rfc8867] §6.1: with a priority of 2 it climbs by twice the step. With one of 3 it bears the queue that a flow of a
@@ -256,9 +277,9 @@ mod tests {
         let climbed = |priority, queuing_ms| {
             let mut share = Share::with_priority(priority);
             meet(&mut share, 0..30, 17, false);
-            let before = share.limit();
+            let before = share.rate().get();
             meet(&mut share, 30..60, queuing_ms, false);
-            share.limit() - before
+            share.rate().get() - before
         };
         assert!((climbed(2.0, 17) - 2.0 * climbed(1.0, 17)).abs() < 1.0);
         assert!(climbed(1.0, 22) < 0.0 && climbed(3.0, 22) > 0.0);
@@ -278,12 +299,12 @@ mod tests {
         let mut share = Share::default();
         meet(&mut share, 0..120, 200, false);
         assert!(share.is_competing());
-        let before = share.limit();
+        let before = share.rate().get();
         meet(&mut share, 120..150, 200, false);
-        assert!(share.limit() > before);
-        let before = share.limit();
+        assert!(share.rate().get() > before);
+        let before = share.rate().get();
         meet(&mut share, 150..151, 200, true);
-        assert!((share.limit() / before - 0.7).abs() < 0.05);
+        assert!((share.rate().get() / before - 0.7).abs() < 0.05);
         meet(&mut share, 151..260, 5, false);
         assert!(!share.is_competing());
     }

@@ -1,7 +1,7 @@
 //! Where a frame begins, as a receiver sees it: its packets leave within a moment, then there is a gap.
 
 use legato_control::estimate::frame_interval::FrameInterval;
-use legato_units::{TimeDelta, Timestamp};
+use legato_units::{Seconds, TimeDelta, Timestamp};
 
 /// Tells bursts apart by departures, which are all by the sender's clock.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,9 +29,9 @@ impl Bursts {
         Some(begins)
     }
 
-    /// From one burst to the next, smoothed, in seconds.
-    pub fn interval_s(&self) -> f64 {
-        self.interval.as_secs_f64()
+    /// From one burst to the next, smoothed.
+    pub fn interval(&self) -> Seconds {
+        self.interval.mean()
     }
 }
 
@@ -52,6 +52,6 @@ mod tests {
         for n in 0..100 {
             (0..4).for_each(|place| _ = bursts.begins(Timestamp::from_millis(40 * n + place)));
         }
-        assert!((bursts.interval_s() - 0.04).abs() < 1e-4);
+        assert!((bursts.interval().get() - 0.04).abs() < 1e-4);
     }
 }

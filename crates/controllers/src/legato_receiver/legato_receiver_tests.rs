@@ -2,7 +2,7 @@
 
 use super::*;
 use legato_control::{NoAssets, PacketKind};
-use legato_units::DataSize;
+use legato_units::DataRate;
 
 const LIMITS: RateLimits =
     RateLimits { min: DataRate::from_kbps(50), start: DataRate::from_kbps(300), max: DataRate::from_mbps(6) };

@@ -20,13 +20,14 @@ use self::bursts::Bursts;
 use self::gaps::Gaps;
 use super::legato::capacity::{Capacity, SmallFrames, draining_ratio};
 use super::legato::delivered::Delivered;
+use super::legato::limit::TRICKLE;
 use super::legato::loss_trial::LossTrial;
 use super::legato::share::Share;
 use legato_control::estimate::arrivals::Arrivals;
 use legato_control::{
     BuildError, Construct, Context, Decision, Event, RateController, RateLimits, ReceivedPacket, Side,
 };
-use legato_units::{DataRate, PeerTimestamp, TimeDelta, Timestamp};
+use legato_units::{ByteRate, DataSize, PeerTimestamp, PerSecond, Seconds, TimeDelta, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -100,14 +101,13 @@ struct PathState {
     /// When the newest packet came.
     last_packet: Option<Timestamp>,
     first_packet: Option<Timestamp>,
-    round_trip_s: f64,
-    /// Since the last look, in bytes.
-    came: u64,
+    round_trip: Seconds,
+    /// Since the last look.
+    came: DataSize,
     last_look: Option<Timestamp>,
     /// When the target was last made.
     last_decision: Option<Timestamp>,
-    /// Bytes a second.
-    target: f64,
+    target: ByteRate,
 }
 
 impl Construct for LegatoReceiver {
@@ -127,20 +127,21 @@ impl Construct for LegatoReceiver {
 
 impl PathState {
     fn new(config: &Config, limits: RateLimits) -> Self {
-        let start = limits.start.as_bps_f64() / 8.0;
+        let [fast, slow] = [config.fast_memory_ms, config.slow_memory_ms].map(Seconds::from_millis);
+        let start = limits.start.into();
         Self {
             arrivals: Arrivals::default(),
             bursts: Bursts::default(),
             gaps: Gaps::default(),
-            capacity: Capacity::new(config.fast_memory_ms, config.slow_memory_ms, limits),
+            capacity: Capacity::new(fast, slow, limits),
             delivered: Delivered::new(start),
             trial: LossTrial::default(),
             share: Share::default(),
             queuing: TimeDelta::ZERO,
             last_packet: None,
             first_packet: None,
-            round_trip_s: FIRST_ROUND_TRIP_S,
-            came: 0,
+            round_trip: FIRST_ROUND_TRIP,
+            came: DataSize::ZERO,
             last_look: None,
             last_decision: None,
             target: start,
@@ -151,7 +152,7 @@ impl PathState {
     /// a sender, where it is the other way round, and subtract only like from like.
     fn read(&mut self, now: Timestamp, packet: &ReceivedPacket) {
         self.gaps.on_packet(packet.transport_seq);
-        self.came += packet.size.as_bytes();
+        self.came += packet.size;
         self.last_packet = Some(now);
         self.first_packet.get_or_insert(now);
         let Some(departure) = packet.departure.map(|at| Timestamp::from_nanos(at.as_nanos())) else { return };
@@ -161,52 +162,53 @@ impl PathState {
         };
         self.share.read(&arrival);
         if begins && arrival.found_idle {
-            self.share.count_wait(arrival.queuing, self.capacity.passing_bytes_per_s());
+            self.share.count_wait(arrival.queuing, self.capacity.passing());
         }
         self.capacity.read(&arrival, packet.size);
         self.queuing = arrival.queuing;
     }
 
-    /// How long the next frame will wait, in seconds: what is left of the newest packet's wait when it leaves, one
+    /// How long the next frame will wait: what is left of the newest packet's wait when it leaves, one
     /// frame interval later. Where packets stay away, for as long as the newest is overdue.
-    fn wait_s(&self, now: Timestamp, overdue_ratio: f64) -> f64 {
-        let (queuing_s, interval_s) = (self.queuing.as_secs_f64(), self.bursts.interval_s());
-        let silent_s = self.last_packet.map_or(0.0, |last| (now - last).as_secs_f64());
-        let overdue_s = queuing_s + silent_s - overdue_ratio * interval_s;
-        (queuing_s - interval_s).max(overdue_s).max(0.0)
+    fn wait(&self, now: Timestamp, overdue_ratio: f64) -> Seconds {
+        let (queuing, interval) = (Seconds::from(self.queuing), self.bursts.interval());
+        let silent = self.last_packet.map_or(Seconds::ZERO, |last| (now - last).into());
+        let overdue = queuing + silent - interval * overdue_ratio;
+        (queuing - interval).max(overdue).max(Seconds::ZERO)
     }
 }
 
 impl LegatoReceiver {
     /// Draw conclusions from what came since the last time.
     fn look(&mut self, now: Timestamp) {
-        let since_s = self.path.last_look.map_or(0.0, |last| (now - last).as_secs_f64());
+        let since = self.path.last_look.map_or(Seconds::ZERO, |last| (now - last).into());
         self.path.last_look = Some(now);
         let path = &mut self.path;
         let (missing, came) = path.gaps.take();
         // How many are missing is known, and not which: as if they had been in a row.
         (0..missing).for_each(|_| path.trial.count(true));
         (0..came).for_each(|_| path.trial.count(false));
-        let used_ratio = (self.limits.max.as_bps_f64() / 8.0 / path.target.max(1.0)).min(1.0);
-        let delivered_ratio = path.delivered.latest_bytes_per_s() / path.target.max(1.0);
-        path.trial.react(now, since_s.min(1.0), path.round_trip_s, used_ratio, delivered_ratio);
-        path.delivered.count(std::mem::take(&mut path.came), since_s);
-        path.share.react(now, path.round_trip_s, path.delivered.bytes_per_s(), missing > 0);
+        let allowed = path.target.max(TRICKLE);
+        let used_ratio = (ByteRate::from(self.limits.max) / allowed).min(1.0);
+        let delivered_ratio = path.delivered.latest() / allowed;
+        path.trial.react(now, since.min(LONGEST_GROWTH), path.round_trip, used_ratio, delivered_ratio);
+        path.delivered.count(std::mem::take(&mut path.came), since);
+        path.share.react(now, path.round_trip, path.delivered.rate(), missing > 0);
         path.arrivals.set_queue_stands(path.share.queue_stands());
-        let small =
-            SmallFrames { max_stretch_ratio: MAX_STRETCH_RATIO, growth_ratio: self.config.unmeasured_growth_ratio };
-        path.capacity.update(since_s, path.bursts.interval_s(), small, self.limits);
+        let growth = PerSecond::new(self.config.unmeasured_growth_ratio);
+        let small = SmallFrames { max_stretch_ratio: MAX_STRETCH_RATIO, growth };
+        path.capacity.update(since, path.bursts.interval(), small, self.limits);
         self.update_target(now);
     }
 
     fn update_target(&mut self, now: Timestamp) {
         let path = &mut self.path;
-        let left = draining_ratio(path.wait_s(now, self.config.overdue_ratio), self.config.drain_ms)
-            .max(self.config.min_drained_ratio);
-        let capacity = path.capacity.bytes_per_s();
+        let wait = path.wait(now, self.config.overdue_ratio);
+        let left = draining_ratio(wait, Seconds::from_millis(self.config.drain_ms)).max(self.config.min_drained_ratio);
+        let capacity = path.capacity.rate();
         let allowed = match path.share.in_company() {
-            true => path.share.limit().min(self.config.company_ahead_ratio * capacity),
-            false => self.config.utilisation_ratio * capacity,
+            true => path.share.rate().min(capacity * self.config.company_ahead_ratio),
+            false => capacity * self.config.utilisation_ratio,
         };
         path.target = allowed * left * path.trial.rate_ratio();
         path.last_decision = Some(now);
@@ -232,7 +234,7 @@ impl RateController for LegatoReceiver {
                 }
             }
             Event::Deadline => self.on_deadline(now),
-            Event::RoundTripTime(rtt) if *rtt > TimeDelta::ZERO => self.path.round_trip_s = rtt.as_secs_f64(),
+            Event::RoundTripTime(rtt) if *rtt > TimeDelta::ZERO => self.path.round_trip = (*rtt).into(),
             Event::Limits(limits) => self.limits = *limits,
             Event::RouteChange => self.path = PathState::new(&self.config, self.limits),
             _ => {}
@@ -240,7 +242,7 @@ impl RateController for LegatoReceiver {
     }
 
     fn decision(&self) -> Decision {
-        Decision::of_target(self.limits.clamp(DataRate::from_bps_f64(self.path.target * 8.0)))
+        Decision::of_target(self.limits.clamp(self.path.target.into()))
     }
 
     /// A decision every 20 ms for as long as packets may only be late.
@@ -258,12 +260,12 @@ impl RateController for LegatoReceiver {
 
     fn observe(&mut self, gauge: &mut dyn FnMut(&'static str, f64)) {
         let path = &self.path;
-        gauge("legato_capacity_bps", path.capacity.bytes_per_s() * 8.0);
+        gauge("legato_capacity_bps", path.capacity.rate().as_bps());
         gauge("legato_in_company", f64::from(u8::from(path.share.in_company())));
-        gauge("legato_standing_ms", path.share.standing_s() * 1e3);
+        gauge("legato_standing_ms", path.share.standing().as_millis());
         gauge("legato_pressed", f64::from(u8::from(path.share.is_pressed())));
-        if path.share.limit().is_finite() {
-            gauge("legato_share_bps", path.share.limit() * 8.0);
+        if path.share.rate() < ByteRate::INFINITY {
+            gauge("legato_share_bps", path.share.rate().as_bps());
         }
         gauge("legato_own_loss_ratio", path.trial.own_ratio());
         gauge("legato_loss_limit_ratio", path.trial.rate_ratio());
@@ -273,7 +275,9 @@ impl RateController for LegatoReceiver {
 /// As `legato` has it.
 const MAX_STRETCH_RATIO: f64 = 4.0;
 /// Until a round trip was measured.
-const FIRST_ROUND_TRIP_S: f64 = 0.1;
+const FIRST_ROUND_TRIP: Seconds = Seconds::from_millis(100.0);
+/// An outage is no time to grow in.
+const LONGEST_GROWTH: Seconds = Seconds::new(1.0);
 /// Often enough that a REMB leaves while a frame is still late, and not with each packet.
 const LOOK_INTERVAL: TimeDelta = TimeDelta::from_millis(20);
 /// A sender has just spent a key frame: what its encoder is asked for now, it cannot do.

@@ -148,11 +148,11 @@ impl Ndtc {
 
     /// MAX_TARGET: what the application's maximum fills.
     fn max_bytes(&self) -> f64 {
-        self.limits.max.as_bps_f64() / 8.0 * self.frame_interval.as_secs_f64()
+        self.limits.max.as_bps_f64() / 8.0 * self.frame_interval.mean().get()
     }
 
     fn receive_s(&self) -> f64 {
-        self.config.receive_ratio * self.frame_interval.as_secs_f64()
+        self.config.receive_ratio * self.frame_interval.mean().get()
     }
 
     /// CMAX: what the pacer could send in TRECV at its fastest.
@@ -165,7 +165,7 @@ impl Ndtc {
             let send = trip.send_time().as_secs_f64() / length;
             // [draft-ageneau-ccwg-ndtc] §4.3: receive times count up to three frames' time.
             let received_s = trip.receive_time().map_or(0.0, |time| time.as_secs_f64());
-            let receive = received_s.clamp(0.0, MAX_RECEIVE_FRAMES * self.frame_interval.as_secs_f64()) / length;
+            let receive = received_s.clamp(0.0, MAX_RECEIVE_FRAMES * self.frame_interval.mean().get()) / length;
             let estimate = self.fdace.add(send, receive, self.config.weights());
             // [draft-ageneau-ccwg-ndtc] §4.4: TARGET = min(TRECV x AVAILABLE, MAX_TARGET)
             self.estimated = (self.receive_s() * estimate.available).min(self.max_bytes());
@@ -203,7 +203,7 @@ impl Ndtc {
         let dithered = send_s * (1.0 + self.config.dither_ratio * self.draw());
         let pace_s = self.slope * dithered + (1.0 - self.slope) * self.receive_s();
         let length = size.as_bytes() as f64;
-        let send_s = (pace_s * length / self.target_bytes).min(self.frame_interval.as_secs_f64());
+        let send_s = (pace_s * length / self.target_bytes).min(self.frame_interval.mean().get());
         self.pacing_rate = DataRate::from_bps_f64(8.0 * length.max(1.0) / send_s.max(1e-6));
     }
 
@@ -217,7 +217,7 @@ impl Ndtc {
     }
 
     fn target(&self) -> DataRate {
-        self.limits.clamp(DataRate::from_bps_f64(8.0 * self.target_bytes / self.frame_interval.as_secs_f64()))
+        self.limits.clamp(DataRate::from_bps_f64(8.0 * self.target_bytes / self.frame_interval.mean().get()))
     }
 }
 

@@ -151,7 +151,7 @@ impl Pudica {
             self.sent.pop_front();
         }
         let coded_bps = self.sent.front().map_or(self.bitrate_bps, |(_, bps)| *bps);
-        let Some(ratio) = self.utilisation.of(now, trip, self.frame_interval.as_secs_f64(), coded_bps / 1e6) else {
+        let Some(ratio) = self.utilisation.of(now, trip, self.frame_interval.mean().get(), coded_bps / 1e6) else {
             return;
         };
         self.ratio = ratio;
@@ -238,7 +238,7 @@ impl Pudica {
     fn on_capture(&mut self, now: Timestamp) {
         self.frame_interval.on_capture(now);
         // [wang2024] §4.3: the oldest frame without feedback has been under way for long; the paper does not say how long.
-        let late = TimeDelta::from_secs_f64(self.min_round_trip_s + 2.0 * self.frame_interval.as_secs_f64());
+        let late = TimeDelta::from_secs_f64(self.min_round_trip_s + 2.0 * self.frame_interval.mean().get());
         let waits = self.in_flight > DataSize::ZERO && self.sent.get(1).is_some_and(|(at, _)| now - *at > late);
         self.fallback |= waits && !self.draining;
     }
@@ -253,7 +253,7 @@ impl Pudica {
     fn pace(&mut self, now: Timestamp, size: DataSize, encoder_bitrate: DataRate) {
         let rho = self.config.pacing_ratio / self.ratio.clamp(MIN_RATIO, 1.0);
         self.pacing_rate =
-            DataRate::from_bps_f64(8.0 * size.as_bytes() as f64 * rho / self.frame_interval.as_secs_f64());
+            DataRate::from_bps_f64(8.0 * size.as_bytes() as f64 * rho / self.frame_interval.mean().get());
         if self.sent.len() == MOST_FRAMES {
             self.sent.pop_front();
         }

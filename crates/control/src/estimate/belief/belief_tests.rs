@@ -3,7 +3,7 @@
 use super::*;
 use legato_units::TimeDelta;
 
-const MBIT: f64 = 125e3;
+const MBIT: ByteRate = ByteRate::new(125e3);
 const FRAME_S: f64 = 0.033;
 
 fn at(s: f64) -> Timestamp {
@@ -11,7 +11,7 @@ fn at(s: f64) -> Timestamp {
 }
 
 fn unknown() -> Belief {
-    Belief { mass: [[1.0 / (CELLS * MODELS) as f32; CELLS]; MODELS], at: at(0.0), got_through: 0.0 }
+    Belief { mass: [[1.0 / (CELLS * MODELS) as f32; CELLS]; MODELS], at: at(0.0), got_through: ByteRate::ZERO }
 }
 
 fn quantiles(belief: &Belief) -> [f64; 3] {
@@ -19,10 +19,10 @@ fn quantiles(belief: &Belief) -> [f64; 3] {
 }
 
 /// A frame every 33 ms from `from_s` on, `count` of them, measured over 20 ms.
-fn frames(belief: &mut Belief, from_s: f64, count: usize, bytes_per_s: f64) -> f64 {
+fn frames(belief: &mut Belief, from_s: f64, count: usize, rate: ByteRate) -> f64 {
     for n in 0..count {
         belief.advance(at(from_s + n as f64 * FRAME_S));
-        belief.measured(bytes_per_s, 0.02);
+        belief.measured(rate, Seconds::new(0.02));
     }
     from_s + count as f64 * FRAME_S
 }
@@ -54,18 +54,18 @@ fn a_lower_bound_moves_what_was_below() {
     let [p10, p50, p90] = quantiles(&belief);
     assert!((p10 / 1.46 - 1.0).abs() < 0.08, "within a cell: {p10}");
     assert!(p50 > 7.0 && p90 > 30.0, "nothing is said of what is above: {p50}, {p90}");
-    belief.at_most(2.0 * MBIT);
+    belief.at_most(MBIT * 2.0);
     let [p10, p50, p90] = quantiles(&belief);
     assert!(p10 > 0.7 && (1.0..2.0).contains(&p50) && p90 < 3.0, "{p10}, {p50}, {p90}");
 }
 
 #[test]
 fn a_link_that_stands_still_is_known_to_a_tenth_and_the_first_fall_is_believed_by_the_third_frame() {
-    let mut belief = Belief::new(at(0.0), 300e3 / 8.0);
+    let mut belief = Belief::new(at(0.0), ByteRate::new(300e3 / 8.0));
     let now = frames(&mut belief, 0.0, 60, MBIT);
     let [p10, p50, p90] = quantiles(&belief);
     assert!((p50 - 1.0).abs() < 0.04 && p10 > 0.9 && p90 < 1.1, "{p10}, {p50}, {p90}");
-    frames(&mut belief, now, 3, 0.25 * MBIT);
+    frames(&mut belief, now, 3, MBIT * 0.25);
     let [.., p50, p90] = quantiles(&belief);
     assert!(p50 < 0.3 && p90 < 1.1, "{p50}, {p90}");
 }
@@ -77,7 +77,7 @@ fn a_link_that_moves_is_known_less_well() {
     frames(&mut still, 0.0, 60, MBIT);
     let mut now = 0.0;
     for rate in [0.5, 2.0].into_iter().cycle().take(60) {
-        now = frames(&mut moving, now, 1, rate * MBIT);
+        now = frames(&mut moving, now, 1, MBIT * rate);
     }
     let width = |belief: &Belief| {
         let [p10, _, p90] = quantiles(belief);
@@ -99,8 +99,8 @@ fn what_is_known_is_forgotten_as_time_passes() {
 
 #[test]
 fn no_quantile_is_below_what_got_through_until_other_evidence_comes() {
-    let mut belief = Belief::new(at(0.0), 0.1 * MBIT);
-    belief.got_through(2.0 * MBIT);
+    let mut belief = Belief::new(at(0.0), MBIT * 0.1);
+    belief.got_through(MBIT * 2.0);
     assert!(quantiles(&belief).iter().all(|rate| *rate >= 2.0));
     belief.at_most(MBIT);
     assert!(quantiles(&belief)[0] < 1.0);
@@ -135,16 +135,16 @@ fn quantiles_are_finite_and_ascend_whatever_the_evidence() {
     for step in 0..100_000 {
         now += if step % 1_000 == 0 { 1e4 * random() } else { 0.1 * random() };
         belief.advance(at(now));
-        let rate = libm::exp(60.0 * random() - 30.0);
+        let rate = ByteRate::new(libm::exp(60.0 * random() - 30.0));
         match (random() * 5.0) as u32 {
             0 => belief.at_least(rate),
             1 => belief.at_most(rate),
             2 => belief.got_through(rate),
-            _ => belief.measured(rate, random()),
+            _ => belief.measured(rate, Seconds::new(random())),
         }
         if step % 10 == 0 {
             let [p10, p50, p90] = belief.quantiles(at(now + random()), [0.1, 0.5, 0.9]);
-            assert!(p10.is_finite() && p90.is_finite() && p10 <= p50 && p50 <= p90, "{p10}, {p50}, {p90}");
+            assert!(p10 <= p50 && p50 <= p90 && p90 < ByteRate::INFINITY, "{p10:?}, {p50:?}, {p90:?}");
             assert!(p10 >= LOWEST.max(belief.got_through) && p90 <= HIGHEST.max(belief.got_through));
         }
     }
@@ -153,10 +153,10 @@ fn quantiles_are_finite_and_ascend_whatever_the_evidence() {
 #[test]
 fn rates_that_are_none_say_nothing() {
     let mut belief = Belief::new(at(0.0), MBIT);
-    belief.measured(f64::NAN, 0.02);
-    belief.at_least(f64::INFINITY);
-    belief.got_through(f64::INFINITY);
-    belief.measured(0.0, 0.0);
+    belief.measured(ByteRate::new(f64::NAN), Seconds::new(0.02));
+    belief.at_least(ByteRate::INFINITY);
+    belief.got_through(ByteRate::INFINITY);
+    belief.measured(ByteRate::ZERO, Seconds::ZERO);
     let found = quantiles(&belief);
     assert!(found.iter().all(|rate| rate.is_finite()), "{found:?}");
 }

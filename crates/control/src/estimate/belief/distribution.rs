@@ -7,14 +7,14 @@
 
 use super::models::{
     FALLS_BY_FAR, FALLS_BY_MID, FALLS_TO_NOTHING, FAR, LOWER_BOUND_RATIO, MID, MODELS, Motion, NEAR, NOISE_RATIO,
-    OUTLIER_RATIO, SHORT_RATIO, SHORT_SPAN_S, UPPER_BOUND_RATIO,
+    OUTLIER_RATIO, SHORT_RATIO, SHORT_SPAN, UPPER_BOUND_RATIO,
 };
-use legato_units::Timestamp;
+use legato_units::{ByteRate, Seconds, Timestamp};
 
 /// Probabilities by model and cell.
 type Mass = [[f32; CELLS]; MODELS];
 
-/// A distribution over the rate in bytes a second that the link passes.
+/// A distribution over the rate that the link passes.
 #[derive(Clone, Debug)]
 pub struct Belief {
     /// By model and cell; together they are 1.
@@ -22,14 +22,14 @@ pub struct Belief {
     /// When it was so.
     at: Timestamp,
     /// What got through while the application asked for no more; zero while it asked for all.
-    got_through: f64,
+    got_through: ByteRate,
 }
 
 impl Belief {
-    /// At `start` about `bytes_per_s` is guessed.
-    pub fn new(start: Timestamp, bytes_per_s: f64) -> Self {
-        let mut belief = Self { mass: [[1.0; CELLS]; MODELS], at: start, got_through: 0.0 };
-        belief.weigh(&distances(bytes_per_s).map(|from| {
+    /// At `start` about this rate is guessed.
+    pub fn new(start: Timestamp, rate: ByteRate) -> Self {
+        let mut belief = Self { mass: [[1.0; CELLS]; MODELS], at: start, got_through: ByteRate::ZERO };
+        belief.weigh(&distances(rate).map(|from| {
             let far = from / START_RATIO;
             1.0 / (1.0 + far * far)
         }));
@@ -38,24 +38,24 @@ impl Belief {
 
     /// Time passed: the link may have moved.
     pub fn advance(&mut self, now: Timestamp) {
-        let since_s = (now - self.at).as_secs_f64().clamp(0.0, LONGEST_STEP_S * MOST_STEPS);
+        let since = self.since(now);
         self.at = now;
-        let steps = libm::ceil(since_s / LONGEST_STEP_S);
+        let steps = libm::ceil(since / LONGEST_STEP);
         if steps < 1.0 {
             return;
         }
-        let motion = Motion::over((since_s / steps) as f32);
+        let motion = Motion::over((since / steps).get() as f32);
         for _ in 0..steps as u32 {
             self.mass = moved(&self.mass, &motion);
         }
     }
 
     /// The link passed packets that waited for it at this rate.
-    pub fn measured(&mut self, bytes_per_s: f64, span_s: f64) {
-        self.got_through = 0.0;
-        let short = SHORT_RATIO * (SHORT_SPAN_S / span_s.max(1e-3)).min(1.0) as f32;
+    pub fn measured(&mut self, rate: ByteRate, span: Seconds) {
+        self.got_through = ByteRate::ZERO;
+        let short = SHORT_RATIO * (SHORT_SPAN / span.max(SHORTEST_SPAN)).min(1.0) as f32;
         let precision = NOISE_RATIO.map(|noise| 1.0 / libm::sqrtf(noise * noise + short * short));
-        let distances = distances(bytes_per_s);
+        let distances = distances(rate);
         for (mass, precision) in self.mass.iter_mut().zip(precision) {
             for (mass, from) in mass.iter_mut().zip(&distances) {
                 let far = from * precision;
@@ -67,27 +67,30 @@ impl Belief {
     }
 
     /// Packets that did not wait for each other got through at this rate, and show no more.
-    pub fn at_least(&mut self, bytes_per_s: f64) {
-        self.weigh(&distances(bytes_per_s).map(|from| above(from / LOWER_BOUND_RATIO)));
+    pub fn at_least(&mut self, rate: ByteRate) {
+        self.weigh(&distances(rate).map(|from| above(from / LOWER_BOUND_RATIO)));
     }
 
     /// The link was asked for this rate and passed less.
-    pub fn at_most(&mut self, bytes_per_s: f64) {
-        self.got_through = 0.0;
-        self.weigh(&distances(bytes_per_s).map(|from| above(-from / UPPER_BOUND_RATIO)));
+    pub fn at_most(&mut self, rate: ByteRate) {
+        self.got_through = ByteRate::ZERO;
+        self.weigh(&distances(rate).map(|from| above(-from / UPPER_BOUND_RATIO)));
     }
 
     /// The application asked for no more than this rate, and it got through; until other evidence comes no quantile is
     /// below it.
-    pub fn got_through(&mut self, bytes_per_s: f64) {
-        self.got_through = if bytes_per_s.is_finite() { bytes_per_s } else { 0.0 };
+    pub fn got_through(&mut self, rate: ByteRate) {
+        self.got_through = if rate < ByteRate::INFINITY { rate } else { ByteRate::ZERO };
     }
 
-    /// Quantiles of the mean rate over the 100 ms that begin at `now`, in bytes a second. `parts` are probabilities.
-    pub fn quantiles<const N: usize>(&self, now: Timestamp, parts: [f32; N]) -> [f64; N] {
-        let since_s = (now - self.at).as_secs_f64().clamp(0.0, LONGEST_STEP_S * MOST_STEPS) as f32;
-        let ahead = fallen(&moved(&self.mass, &Motion::ahead(since_s)));
+    /// Quantiles of the mean rate over the 100 ms that begin at `now`. `parts` are probabilities.
+    pub fn quantiles<const N: usize>(&self, now: Timestamp, parts: [f32; N]) -> [ByteRate; N] {
+        let ahead = fallen(&moved(&self.mass, &Motion::ahead(self.since(now).get() as f32)));
         parts_of(&ahead, parts).map(|rate| rate.max(self.got_through))
+    }
+
+    fn since(&self, now: Timestamp) -> Seconds {
+        Seconds::from(now - self.at).clamp(Seconds::ZERO, LONGEST_STEP * MOST_STEPS)
     }
 
     /// What evidence says of each cell, whatever the model.
@@ -111,8 +114,8 @@ impl Belief {
 }
 
 /// From a rate to each cell's middle, as logarithms.
-fn distances(bytes_per_s: f64) -> [f32; CELLS] {
-    let at = libm::log(bytes_per_s.clamp(LOWEST, HIGHEST) / LOWEST) as f32;
+fn distances(rate: ByteRate) -> [f32; CELLS] {
+    let at = libm::log(rate.clamp(LOWEST, HIGHEST) / LOWEST) as f32;
     MIDDLES.map(|middle| middle - at)
 }
 
@@ -127,8 +130,8 @@ fn sum_of(mass: &[f32; CELLS]) -> f32 {
     parts.iter().sum()
 }
 
-/// Quantiles of a distribution over the cells, in bytes a second; within a cell all logarithms are as probable.
-fn parts_of<const N: usize>(mass: &Mass, parts: [f32; N]) -> [f64; N] {
+/// Quantiles of a distribution over the cells; within a cell all logarithms are as probable.
+fn parts_of<const N: usize>(mass: &Mass, parts: [f32; N]) -> [ByteRate; N] {
     let (mut sums, mut sum) = ([0.0; CELLS], 0.0);
     for (cell, sums) in sums.iter_mut().enumerate() {
         sum += mass.iter().map(|mass| mass[cell]).sum::<f32>();
@@ -201,10 +204,10 @@ fn above(far: f32) -> f32 {
 
 /// From 30 kbit/s to 60 Mbit/s: a cell is 8 % wide.
 const CELLS: usize = 96;
-/// The lower end of the first cell, in bytes a second.
-const LOWEST: f64 = 30e3 / 8.0;
-/// The upper end of the last, in bytes a second.
-const HIGHEST: f64 = 60e6 / 8.0;
+/// The lower end of the first cell.
+const LOWEST: ByteRate = ByteRate::new(30e3 / 8.0);
+/// The upper end of the last.
+const HIGHEST: ByteRate = ByteRate::new(60e6 / 8.0);
 /// The width of a cell as a logarithm: ln 2,000 over the number of cells.
 const CELL_RATIO: f64 = 7.600_902_459_542_082 / CELLS as f64;
 /// The logarithm of each cell's middle over the lowest rate.
@@ -217,9 +220,11 @@ const MIDDLES: [f32; CELLS] = {
     middles
 };
 /// Over a longer time more than one move is likely.
-const LONGEST_STEP_S: f64 = 0.05;
+const LONGEST_STEP: Seconds = Seconds::from_millis(50.0);
 /// After half a second without news hardly anything is known.
 const MOST_STEPS: f64 = 10.0;
+/// No measurement is sharper.
+const SHORTEST_SPAN: Seconds = Seconds::from_millis(1.0);
 /// Far above the smallest number that keeps its precision.
 const MIN_SUM: f32 = 1e-20;
 /// The start rate is the application's guess: a rate 1.6 times as high is half as probable.

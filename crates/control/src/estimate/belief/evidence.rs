@@ -2,56 +2,54 @@
 
 use super::distribution::Belief;
 use crate::estimate::arrivals::Arrival;
-use legato_units::{DataSize, Timestamp};
+use legato_units::{ByteRate, Bytes, DataSize, Seconds, Timestamp};
 
 /// Gathered from the reports of one feedback.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Evidence {
-    /// Of packets right behind others of ours, in bytes and seconds.
-    behind: (f64, f64),
-    /// Bytes that arrived.
-    arrived: f64,
-    /// Bytes that are missing.
-    lost: f64,
+    /// Of packets right behind others of ours: how much, and how long the link worked on it.
+    behind: (Bytes, Seconds),
+    arrived: Bytes,
+    lost: Bytes,
     /// The queue that the first packet met, and the newest.
-    waits_s: Option<(f64, f64)>,
+    waits: Option<(Seconds, Seconds)>,
 }
 
 impl Evidence {
     /// Count an arrival.
     pub fn arrived(&mut self, arrival: &Arrival, size: DataSize) {
-        self.arrived += size.as_bytes_f64();
-        let wait_s = arrival.queuing.as_secs_f64();
-        self.waits_s = Some((self.waits_s.map_or(wait_s, |(first, _)| first), wait_s));
+        self.arrived += size.into();
+        let wait = arrival.queuing.into();
+        self.waits = Some((self.waits.map_or(wait, |(first, _)| first), wait));
         if !arrival.found_idle {
-            self.behind.0 += size.as_bytes_f64();
-            self.behind.1 += arrival.service.as_secs_f64();
+            self.behind.0 += size.into();
+            self.behind.1 += arrival.service.into();
         }
     }
 
     /// Count a packet that is missing.
     pub fn lost(&mut self, size: DataSize) {
-        self.lost += size.as_bytes_f64();
+        self.lost += size.into();
     }
 
-    /// Bring it into a belief; the feedback came `gap_s` after the one before, and frames come every `interval_s`.
-    pub fn update(&self, belief: &mut Belief, now: Timestamp, gap_s: f64, interval_s: f64) {
+    /// Bring it into a belief; the feedback came so long after the one before, and frames come an `interval` apart.
+    pub fn update(&self, belief: &mut Belief, now: Timestamp, gap: Seconds, interval: Seconds) {
         belief.advance(now);
-        belief.got_through(0.0);
-        let (bytes, span_s) = self.behind;
-        let measured = span_s > MIN_SPAN_S;
+        belief.got_through(ByteRate::ZERO);
+        let (amount, span) = self.behind;
+        let measured = span > MIN_SPAN;
         if measured {
-            belief.measured(bytes / span_s, span_s);
+            belief.measured(amount / span, span);
         }
-        let Some((first_wait_s, last_wait_s)) = self.waits_s else { return };
-        let over_s = gap_s.max(interval_s).max(MIN_SPAN_S);
-        if self.lost > 0.0 && first_wait_s > STANDING_S {
+        let Some((first_wait, last_wait)) = self.waits else { return };
+        let over = gap.max(interval).max(MIN_SPAN);
+        if self.lost > Bytes::ZERO && first_wait > STANDING {
             // The queue in front of the burst had no room for it.
-            belief.at_most((self.arrived + self.lost) / over_s);
+            belief.at_most((self.arrived + self.lost) / over);
         }
         // All was through before the next frame came: the link was asked for no more.
-        if self.lost == 0.0 && last_wait_s < interval_s {
-            let rate = self.arrived / over_s;
+        if self.lost == Bytes::ZERO && last_wait < interval {
+            let rate = self.arrived / over;
             if !measured {
                 belief.at_least(rate);
             }
@@ -61,17 +59,17 @@ impl Evidence {
 }
 
 /// Shorter services say nothing.
-const MIN_SPAN_S: f64 = 1e-3;
+const MIN_SPAN: Seconds = Seconds::from_millis(1.0);
 /// A burst that finds as much in front of it meets a queue.
-const STANDING_S: f64 = 0.01;
+const STANDING: Seconds = Seconds::from_millis(10.0);
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use legato_units::{PeerTimestamp, TimeDelta};
 
-    const MBIT: f64 = 125e3;
-    const FRAME_S: f64 = 0.033;
+    const MBIT: ByteRate = ByteRate::new(125e3);
+    const FRAME: Seconds = Seconds::new(0.033);
 
     /// A packet of 1,250 bytes: how long it waited in all, and how long behind one of ours.
     fn packet(waited_ms: i64, behind_ms: Option<i64>) -> Arrival {
@@ -84,9 +82,10 @@ mod tests {
         }
     }
 
+    /// In Mbit/s.
     fn believed(evidence: &Evidence, times: i64) -> [f64; 3] {
         let mut belief = Belief::new(Timestamp::ZERO, MBIT);
-        (1..=times).for_each(|n| evidence.update(&mut belief, Timestamp::from_millis(33 * n), FRAME_S, FRAME_S));
+        (1..=times).for_each(|n| evidence.update(&mut belief, Timestamp::from_millis(33 * n), FRAME, FRAME));
         belief.quantiles(Timestamp::from_millis(33 * times), [0.1, 0.5, 0.9]).map(|rate| rate / MBIT)
     }
 

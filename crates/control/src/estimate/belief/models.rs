@@ -2,6 +2,8 @@
 //!
 //! They were fitted by the likelihood of the link's true rate over the next 100 ms on links that no page reports.
 
+use legato_units::Seconds;
+
 /// How many models of a link's motion there are.
 pub const MODELS: usize = 4;
 /// One number for each model.
@@ -75,10 +77,10 @@ const RESETS_PER_S: f32 = 0.25;
 const SWITCHES_PER_S: f32 = 0.024;
 /// A measurement that says nothing is so probable, beside the most probable one.
 pub const OUTLIER_RATIO: f32 = 0.00122;
-/// A measurement over [`SHORT_SPAN_S`] is off by so much more; over a longer time by less.
+/// A measurement over [`SHORT_SPAN`] is off by so much more; over a longer time by less.
 pub const SHORT_RATIO: f32 = 0.0616;
 /// See [`SHORT_RATIO`].
-pub const SHORT_SPAN_S: f64 = 0.01;
+pub const SHORT_SPAN: Seconds = Seconds::from_millis(10.0);
 /// How sharp a lower bound is, as a logarithm.
 pub const LOWER_BOUND_RATIO: f32 = 0.0956;
 /// How sharp an upper bound is.
