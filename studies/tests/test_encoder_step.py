@@ -14,7 +14,8 @@ from legato.errors import ProfileError
 if not hasattr(_core, "LiveEncoder"):
     pytest.skip("the native module was built without the encoders", allow_module_level=True)
 from legato.profile import profile_clip
-from legato_studies.codecs import step, step_page
+from legato_studies.codecs import step
+from legato_studies.pages import encoders
 
 CLIP = Path(__file__).resolve().parents[2] / "data/clips/lrwp9a.mpg"
 HEIGHT = 144
@@ -51,9 +52,11 @@ def test_the_scatter_of_frames_is_the_real_encoders(found: dict[str, step.Respon
 
 
 def test_the_tables_have_every_encoder_and_the_picture_is_drawn(found: dict[str, step.Response]) -> None:
-    text = step_page.tables(list(found.values()))
-    assert text.count("| model of OpenH264 |") == 2 and "| lrwp9a | OpenH264 | fall |" in text
-    assert step_page.picture(list(found.values())).startswith("<svg")
+    every = list(found.values())
+    for side in ("fall", "rise"):
+        assert [row[1] for row in encoders.sides(every, side).rows].count("model of OpenH264") == 1
+    assert ["lrwp9a", "OpenH264", "fall"] in [row[:3] for row in encoders.models(every).rows]
+    assert encoders.picture(every).startswith("<svg")
 
 
 def test_targets_fall_to_a_quarter_at_every_place_of_a_group_of_eight() -> None:

@@ -1,23 +1,19 @@
 """How encoders follow their target when it falls to a quarter and comes back: the real ones, and the models of them.
 
-    python -m legato_studies.codecs.step --clips CLIP... --out step/ [--calls] [--page docs/encoders.md]
-
 Plays each clip at 30 pictures a second through every encoder alone, with no call around it. The target alternates
 between two bitrates, 4 s each and a little more, so that each change meets other pictures and another place in the
 rate control's own groups. What is shown is bits over target in bins of 100 ms (three frames), the first frame of the
 first bin being the first that is coded at the new target; mean over the changes.
 
 The encoders: OpenH264, VP8 and VP9 as real calls have them (:class:`legato._core.LiveEncoder`), and x264 with rate
-buffers of 100 and 500 ms. The models are those of OpenH264 and x264, on the clip's own tables. With ``--calls``
+buffers of 100 and 500 ms. The models are those of OpenH264 and x264, on the clip's own tables. With calls
 OpenH264 inside a call of ours too, and Chromium's own encoders (:mod:`legato_studies.codecs.step_call`), at the pace of
 the clock.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from legato import _core
-from legato.errors import Error
 from legato.profile.clip import Clip, Pictures, read_clip
 from legato.profile.measure import profile_clip
 from legato.profile.tables import fps_text
@@ -213,7 +208,8 @@ def pairs(found: Sequence[Response]) -> list[tuple[Response, Response]]:
     ]
 
 
-def _write_csv(found: Sequence[Response], path: Path) -> None:
+def write_csv(found: Sequence[Response], path: Path) -> None:
+    """Every bin of every change."""
     with path.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(("clip", "encoder", "side", "change", *(f"bin_{100 * n}_ms_ratio" for n in range(BINS))))
@@ -221,35 +217,3 @@ def _write_csv(found: Sequence[Response], path: Path) -> None:
             for side in ("fall", "rise"):
                 for change, ratios in enumerate(getattr(each, side)):
                     rows.writerow((each.clip, each.contestant.name, side, change, *(f"{r:.4f}" for r in ratios)))
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m legato_studies.codecs.step", description=__doc__)
-    parser.add_argument("--clips", nargs="+", required=True, help="video files, or `scene`")
-    parser.add_argument("--height", type=int, help="rows to compare at [default: the clip's, at most 360]")
-    parser.add_argument("--calls", action="store_true", help="in calls too: 5 minutes a clip, on a quiet machine")
-    parser.add_argument("--out", type=Path, help="folder for profiles and step.csv")
-    parser.add_argument("--page", type=Path, help="write the page with tables and a picture here")
-    chosen = parser.parse_args(arguments)
-    from legato_studies.codecs import step_page
-
-    try:
-        with tempfile.TemporaryDirectory() as scratch:
-            folder = chosen.out or Path(scratch)
-            say = lambda name: print(f"{name} ...", file=sys.stderr)  # noqa: E731
-            contestants = (*REAL, *(CALLED if chosen.calls else ()), *MODELS)
-            found = measure(chosen.clips, folder, chosen.height, say, contestants)
-            if chosen.out:
-                _write_csv(found, folder / "step.csv")
-    except Error as problem:
-        print(f"error: {problem}", file=sys.stderr)
-        return 2
-    print(step_page.tables(found))
-    if chosen.page:
-        step_page.write(found, chosen.page)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -65,9 +65,14 @@ def write_page(board: Board, path: str | Path) -> Path:
 
 def write_markdown(board: Board, path: str | Path, command: str) -> Path:
     """The same tables as Markdown; ``command`` is the one that writes it."""
+    text = f"# {TITLE}\n\n{said(board, command)}\n\n{markdown(marked(sections(board)))}\n"
+    return atomic.write_text(path, text)
+
+
+def said(board: Board, command: str) -> str:
+    """What was played, and by which command it is written."""
     first, *rest = introduction(board)
-    head = "\n\n".join([f"# {TITLE}", _wrapped(f"Written by `{command}`. {first}"), *map(_wrapped, rest)])
-    return atomic.write_text(path, f"{head}\n\n{markdown(marked(sections(board)))}\n")
+    return "\n\n".join(map(_wrapped, [f"Written by `{command}`. {first}", *rest]))
 
 
 def marked(found: Sequence[Section]) -> list[Section]:
