@@ -123,7 +123,8 @@ test-calls: $(VENV)/.dev build
 # A minute of mutations a target; `make test` tries a few thousand of each.
 fuzz:
 	LEGATO_FUZZ_S=$${LEGATO_FUZZ_S:-60} cargo test --quiet $(CARGO_FLAGS) --package legato-control --package legato-wire \
-	  --package legato-path --package legato-call --package legato-hybrid --tests mutation_fuzz -- --nocapture
+	  --package legato-path --package legato-call --package legato-codec --package legato-hybrid --tests mutation_fuzz \
+	  -- --nocapture
 
 # --- the wheel -----------------------------------------------------------------------------------
 
@@ -154,6 +155,8 @@ docs: $(VENV)/docs/.made
 lint: $(VENV)/.dev
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets $(CARGO_FLAGS) -- -D warnings
+	cargo check --quiet --package legato-python --no-default-features --features calls $(CARGO_FLAGS)
+	cargo check --quiet --package legato-python --no-default-features $(CARGO_FLAGS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python tools/check_layers.py

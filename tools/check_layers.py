@@ -20,7 +20,7 @@ CRATES: dict[str, set[str]] = {
     "vpx": set(),
     "tun": set(),
     "hybrid": {"units"},
-    "codec": {"h264", "hybrid", "media", "vpx"},
+    "codec": {"call", "h264", "hybrid", "vpx"},
     "control": {"units"},
     "controllers": {"control"},  # no core crate names them: a change of one rebuilds none
     "wire": {"units"},

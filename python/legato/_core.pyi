@@ -436,8 +436,20 @@ class TunPair:
     def close(self) -> None:
         """Let them go. They last as long as a process is in them, or a link between them."""
 
-def codecs() -> dict[str, str | None]:
-    """The codecs of real calls, by name: why this build cannot code them, or `None` where it can."""
+class CallCodec:
+    """A codec of real calls, in this build."""
+
+    why_not: str | None
+    """Why this build cannot code it; `None` where it can."""
+    remedy: str | None
+    """How to build Legato so that it can; `None` where every build can."""
+    ours_alone: bool
+    """No one but Legato knows it."""
+    recoveries: list[str]
+    """How it recovers from losses: by itself the first."""
+
+def codecs() -> dict[str, CallCodec]:
+    """The codecs of real calls, by name."""
 
 def vmaf(ffmpeg: str | PathLike[str], width: int, height: int, pairs: list[tuple[bytes, bytes]]) -> list[float]:
     """VMAF, 0 to 100, of the luma of pictures and of what is judged against them, by the ffmpeg at this path."""

@@ -16,6 +16,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import numpy as np
@@ -98,7 +99,7 @@ def test_the_browser_gets_the_constant_rate_and_shows_the_frames(called: Path):
 def test_a_call_by_libvpx_gets_its_changing_rates_and_shows_the_frames(
     scenario: Path, tmp_path: Path, codec: str, most: int
 ):
-    why_not = _core.codecs()[codec]
+    why_not = _core.codecs()[codec].why_not
     if why_not:
         pytest.skip(why_not)
     folder = tmp_path / codec
@@ -282,7 +283,7 @@ def test_without_transport_feedback_remb_decides_what_a_browser_sends(scenario: 
 
 @pytest.mark.parametrize("codec", ["vp8", "vp9"])
 def test_what_a_browser_sends_in_another_codec_is_decoded_and_shown(scenario: Path, tmp_path: Path, codec: str):
-    why_not = _core.codecs()[codec]
+    why_not = _core.codecs()[codec].why_not
     if why_not:
         pytest.skip(why_not)
     folder = tmp_path / f"{codec}-received"
@@ -332,7 +333,10 @@ def test_a_real_call_cannot_be_replayed(called: Path, tmp_path: Path):
 def test_a_codec_that_is_not_there_is_refused(scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(legato.CallError, match="codec av1: one of h264, vp8, vp9"):
         legato.real_calls(scenario, out=tmp_path / "run", pictures=Pictures(codec="av1"))
-    monkeypatch.setattr(_core, "codecs", lambda: {"h264": None, "vp8": "this build has no VP8", "vp9": None})
+    missing = SimpleNamespace(
+        why_not="this build has no VP8", remedy=_core.codecs()["vp8"].remedy, ours_alone=False, recoveries=["nack"]
+    )
+    monkeypatch.setattr(_core, "codecs", lambda: {"vp8": missing})
     # Where we receive we decode.
     for how in ({}, {"peers": "legato"}, {"direction": "receive"}):
         with pytest.raises(legato.CallError, match="no VP8") as refused:

@@ -86,7 +86,7 @@ def test_frames_come_whole_and_in_time_over_the_scenarios_link(scenario: Path, t
 
 @pytest.mark.parametrize("codec", ["vp8", "vp9"])
 def test_a_call_by_libvpx_is_decoded_by_our_own_receiving_end(scenario: Path, tmp_path: Path, codec: str):
-    why_not = _core.codecs()[codec]
+    why_not = _core.codecs()[codec].why_not
     if why_not:
         pytest.skip(why_not)
     folder = tmp_path / codec
@@ -170,7 +170,7 @@ def test_only_ends_of_ours_know_the_hybrid_codec(scenario: Path, tmp_path: Path,
 
 @pytest.mark.parametrize("codec", ["h264", "vp9"])
 def test_pictures_grow_with_the_bitrate_and_keep_their_numbers(scenario: Path, tmp_path: Path, codec: str):
-    why_not = _core.codecs()[codec]
+    why_not = _core.codecs()[codec].why_not
     if why_not:
         pytest.skip(why_not)
     folder = tmp_path / codec

@@ -32,7 +32,8 @@ def public(thing: object) -> set[str]:
 # A build without a C++ compiler has no encoders to measure with and makes no calls.
 OPTIONAL = {
     *("EncoderModel", "LiveEncoder", "OpenH264Stream", "picture_quality", "profile_mean_size"),
-    *("RealCall", "TunPair", "codecs", "open_call_folder", "vmaf", "write_scene"),
+    *("CallCodec", "RealCall", "TunPair", "codecs", "open_call_folder", "vmaf", "write_scene"),
+    *("HybridDecoder", "HybridEncoder", "HybridModel", "HybridResilience", "hybrid_cut"),
 }
 # A name with an underscore is the stub's own: a type that an argument has, and no class of the module.
 BUILT = {

@@ -50,7 +50,7 @@ impl KeyframeRequests {
     }
 
     /// When to ask if no more packets come; `None`: nothing is waited for.
-    pub fn due(&self, now: Timestamp, frames: &impl FrameAssembly) -> Option<Timestamp> {
+    pub fn due(&self, now: Timestamp, frames: &(impl FrameAssembly + ?Sized)) -> Option<Timestamp> {
         if self.wanted {
             return Some(self.last_sign(frames).map_or(now, |last| last + MAX_WAIT_FOR_KEYFRAME));
         }
@@ -64,7 +64,7 @@ impl KeyframeRequests {
     }
 
     /// Whether to ask now; true once for each request.
-    pub fn take(&mut self, now: Timestamp, frames: &impl FrameAssembly) -> bool {
+    pub fn take(&mut self, now: Timestamp, frames: &(impl FrameAssembly + ?Sized)) -> bool {
         let is_over = self.due(now, frames).is_some_and(|due| due <= now);
         if is_over && self.patience == Patience::Reordering {
             // Nothing is sent again: only a key frame helps.
@@ -85,7 +85,7 @@ impl KeyframeRequests {
     }
 
     /// When a key frame was last requested, or a part of one came.
-    fn last_sign(&self, frames: &impl FrameAssembly) -> Option<Timestamp> {
+    fn last_sign(&self, frames: &(impl FrameAssembly + ?Sized)) -> Option<Timestamp> {
         self.last.max(frames.last_of_keyframe())
     }
 }

@@ -7,4 +7,3 @@ mod parity;
 mod remote_estimate;
 mod repair_deadline;
 mod stale_frames;
-mod two_assemblies;

@@ -1,6 +1,7 @@
 //! How a call recovers from lost packets.
 
 use crate::Error;
+use std::fmt;
 use std::str::FromStr;
 
 /// The way that does without more packets than the video has.
@@ -14,7 +15,15 @@ pub enum Recovery {
 }
 
 impl Recovery {
-    const ALL: [(&str, Self); 2] = [("nack", Self::Nack), ("references", Self::References)];
+    /// All, by their names in options.
+    pub const ALL: [(&str, Self); 2] = [("nack", Self::Nack), ("references", Self::References)];
+}
+
+impl fmt::Display for Recovery {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Self::ALL.iter().find(|(_, one)| one == self).map_or("", |(name, _)| name);
+        formatter.write_str(name)
+    }
 }
 
 impl FromStr for Recovery {
@@ -25,5 +34,21 @@ impl FromStr for Recovery {
             let names = Self::ALL.map(|(known, _)| known).join(", ");
             Error(format!("recovery {name}: one of {names} is needed"))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recoveries_are_found_by_name() {
+        assert!(
+            Recovery::ALL
+                .into_iter()
+                .all(|(name, recovery)| name.parse() == Ok(recovery) && recovery.to_string() == name)
+        );
+        let unknown = "rtx".parse::<Recovery>().unwrap_err().to_string();
+        assert_eq!(unknown, "recovery rtx: one of nack, references is needed");
     }
 }

@@ -7,7 +7,7 @@
 #[path = "../tests/str0m_end/mod.rs"]
 mod str0m_end;
 
-use legato_endpoint::{CallSetup, Codec, PictureSource, Place};
+use legato_endpoint::{CallSetup, Coding, PictureSource, Place};
 use legato_media::FrameRate;
 use legato_path::Path;
 use legato_path::capacity::LinkCapacity;
@@ -47,7 +47,7 @@ fn call(seconds: u32) -> String {
     let forward = Path::new([Bottleneck::new(capacity, QueueLimit::Packets(100)).into(), delay()]);
     let place = Place::alone(forward, Path::new([delay()])).unwrap();
     let pictures = PictureSource::Filling { frame_rate: FrameRate::THIRTY };
-    let setup = constant_rate((&pictures, Codec::H264), place, TARGET, TimeDelta::from_secs(i64::from(seconds)));
+    let setup = constant_rate((&pictures, Coding::default()), place, TARGET, TimeDelta::from_secs(i64::from(seconds)));
     let mut call = sent(CallSetup { level: LogLevel::Summary, ..setup });
     let mut other = answered(&mut call);
     other.run(|| call.progress().over);

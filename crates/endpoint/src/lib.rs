@@ -12,7 +12,6 @@
 
 mod call_log;
 mod clock;
-mod codec;
 mod connection;
 mod driver;
 mod error;
@@ -30,7 +29,6 @@ mod thread;
 mod viewing;
 
 pub use clock::Clock;
-pub use codec::{Codec, Recovery};
 pub use error::Error;
 pub use network::datagram::Datagram;
 pub use network::flow::Watched;
@@ -49,4 +47,5 @@ pub use viewing::vmaf::{VmafMeter, VmafProgram};
 
 pub use legato_call::Decide;
 pub use legato_call::parity::ParityRule;
+pub use legato_codec::{Coding, Recovery};
 pub use legato_tun::{Host, Pair as TunPair};

@@ -84,7 +84,7 @@ impl Outcome {
         let seen = known(seen, &numbers, report.end);
         let frames = seen.iter().filter(|(_, picture)| picture.shown.is_some()).map(|&(number, _)| number).collect();
         // What was shown in part may show squares of the number before.
-        if coded.as_ref().is_some_and(|coded| !coded.tolerates_loss()) {
+        if coded.as_ref().is_some_and(|coded| !coded.shows_in_part()) {
             let stamp = |picture: &SeenPicture| picture.image.and_then(|image| image.stamp);
             let misread =
                 |&(number, picture): &(u64, SeenPicture)| stamp(&picture).is_some_and(|stamp| stamp != number as u32);

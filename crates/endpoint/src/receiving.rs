@@ -8,8 +8,8 @@
 //! decoded.
 
 use crate::clock::{Clock, wait};
-use crate::codec::{Codec, HYBRID_NAME, PARITY_NAME, rtp_name};
 use crate::connection::coded_psnr::{self, CodedPsnr};
+use crate::connection::known_names::KnownNames;
 use crate::connection::offered::OfferedVideo;
 use crate::connection::transport_seq::TransportSeq;
 use crate::error::Error;
@@ -22,14 +22,13 @@ use crate::outcome::{CallReport, Outcome};
 use crate::thread::CallThread;
 use crate::viewing::decoder::Decoder;
 use crate::viewing::viewer::{Viewer, ViewerConfig};
-use legato_call::ReceiverSide;
-use legato_call::rtp_assembly::VideoPacket;
+use legato_call::{ReceiverSide, VideoPacket};
+use legato_codec::Coding;
 use legato_control::{Event as ControllerEvent, PacketKind, RateController, ReceivedPacket};
 use legato_media::packetizer::IP_UDP_BYTES;
 use legato_media::playout::PlayoutConfig;
 use legato_trace::{LogLevel, Record, TraceSink};
 use legato_units::{DataSize, PeerTimestamp, TimeDelta, Timestamp};
-use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -43,8 +42,8 @@ use str0m::{Candidate, Event, IceConnectionState, Input, Output, Rtc, RtcConfig}
 
 /// What a receiving end of ours is made of.
 pub struct ReceivingSetup {
-    /// The codec of the other end. This build must have its decoder.
-    pub codec: Codec,
+    /// What the other end codes with. This build must have its decoder.
+    pub coding: Coding,
     /// Decides what the other end may send; `None`: only its own rate control does.
     pub controller: Option<Box<dyn RateController>>,
     /// The network; forward leads from the other end to us.
@@ -63,38 +62,32 @@ pub struct ReceivingSetup {
 
 /// Answer the other end's offer: the answer, and the thread of our end.
 pub(crate) fn open(setup: ReceivingSetup, offer: &str) -> Result<(String, CallThread), Error> {
-    let ReceivingSetup { codec, controller, place, duration, level, playout, nack, sent_width } = setup;
-    let nack = nack && !codec.tolerates_loss();
+    let ReceivingSetup { coding, controller, place, duration, level, playout, nack, sent_width } = setup;
+    let nack = nack && !coding.shows_in_part();
     let (outside, local) = place.outside()?;
     let base = Clock::starting_now();
     let refused = |error: &dyn std::fmt::Display| Error::Sdp(format!("the offer of the other end: {error}"));
-    codec.check()?;
-    let video = OfferedVideo::of(offer, codec);
+    coding.check()?;
+    let (format, video) = (coding.codec().rtp, OfferedVideo::of(offer, coding));
     if video.types.is_empty() {
-        return Err(refused(&format!("no {} in it", rtp_name(codec))));
+        return Err(refused(&format!("no {} in it", format.name)));
     }
-    let config = library_config(codec, !video.parity.is_empty());
-    let mut rtc = config.build(base.instant(base.now()));
+    let names = KnownNames::new(format, &video);
+    let mut rtc = library_config(&names).build(base.instant(base.now()));
     let candidate = Candidate::host(local, "udp").map_err(|error| Error::System(format!("{local}: {error}")))?;
     rtc.add_local_candidate(candidate);
-    // The library knows no codec but its own; to it the hybrid one is VP8, and parity is one that is not the video's.
-    let (ours, theirs) = (format!("{HYBRID_NAME}/"), "VP8/");
-    let hybrid = codec == Codec::Hybrid;
-    let known = if hybrid { Cow::Owned(offer.replace(&ours, theirs)) } else { Cow::Borrowed(offer) };
-    let known =
-        if video.parity.is_empty() { known } else { Cow::Owned(with_known_parity(&known, codec, &video.parity)) };
-    let parsed = SdpOffer::from_sdp_string(&known).map_err(|error| refused(&error))?;
+    let parsed = SdpOffer::from_sdp_string(&names.in_offer(offer)).map_err(|error| refused(&error))?;
     let answer = rtc.sdp_api().accept_offer(parsed).map_err(|error| refused(&error))?.to_sdp_string();
-    let answer = if hybrid { answer.replace(theirs, &ours) } else { answer };
+    let answer = names.in_answer(&answer);
     let thread = CallThread::start(base, |mail, inbox, shared| {
         let decoder = {
             let mail = mail.clone();
-            Decoder::start(codec, sent_width, move |decoded| mail.send(Mail::Decoded(decoded)).is_ok())?
+            Decoder::start(coding, sent_width, move |decoded| mail.send(Mail::Decoded(decoded)).is_ok())?
         };
         let link = place.open(Ends::Receiver(outside), link_report(mail))?;
         let mut listener = Listener::new(base, duration, level, shared);
         listener.expect_repair(video.repair.clone());
-        let viewer = Viewer::new(codec, decoder, ViewerConfig { playout, nack }, Timestamp::ZERO);
+        let viewer = Viewer::new(coding, decoder, ViewerConfig { playout, nack }, Timestamp::ZERO);
         let viewer = if video.parity.is_empty() { viewer } else { viewer.expecting_parity() };
         let end = ReceivingEnd {
             rtc,
@@ -116,28 +109,11 @@ pub(crate) fn open(setup: ReceivingSetup, offer: &str) -> Result<(String, CallTh
     Ok((answer, thread))
 }
 
-/// What the library shall know: the codec, and under other names the hybrid one and parity.
-fn library_config(codec: Codec, parity: bool) -> RtcConfig {
-    // Padding of an end of ours is offered as H.264, whatever the video is.
-    let config = RtcConfig::new().clear_codecs().enable_h264(true);
-    let vp8 = matches!(codec, Codec::Vp8 | Codec::Hybrid) || parity;
-    let config = config.enable_vp8(vp8).enable_vp9(codec == Codec::Vp9 || (parity && codec == Codec::Vp8));
-    let config = config.set_rtp_mode(true).enable_raw_packets(true);
+fn library_config(names: &KnownNames) -> RtcConfig {
+    let config = names.enable(RtcConfig::new()).set_rtp_mode(true).enable_raw_packets(true);
     let config = config.set_stats_interval(Some(STATISTICS_INTERVAL));
     // A browser takes any other number for one of its own.
     config.set_extension(MAX_EXTENSION_ID, coded_psnr::extension())
-}
-
-/// The offer with parity of these payload types under the name of a codec that the library knows and that is not the
-/// video's.
-fn with_known_parity(offer: &str, codec: Codec, types: &[u8]) -> String {
-    let (name, format) = if codec == Codec::Vp8 { ("VP9", "profile-id=0") } else { ("VP8", "") };
-    let known = |number: &u8| {
-        let line = format!("a=rtpmap:{number} {PARITY_NAME}/");
-        let also = if format.is_empty() { String::new() } else { format!("a=fmtp:{number} {format}\r\n") };
-        (line, format!("{also}a=rtpmap:{number} {name}/"))
-    };
-    types.iter().map(known).fold(offer.to_owned(), |offer, (line, known)| offer.replace(&line, &known))
 }
 
 /// A packet that just came.
@@ -396,34 +372,4 @@ impl ReceivingEnd {
 
 fn failed(error: &dyn std::fmt::Display) -> Error {
     Error::Connection(format!("the connection failed: {error}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::connection::other_end::OtherEnd;
-    use crate::connection::sdp::Offer;
-
-    /// The library takes both, and no two of them for one, whatever it calls them.
-    #[test]
-    fn the_library_takes_the_video_and_its_parity() {
-        let address = "127.0.0.1:5004".parse().unwrap();
-        let fingerprint = format!("sha-256 {}", vec!["AB"; 32].join(":"));
-        for codec in [Codec::H264, Codec::Vp8, Codec::Vp9] {
-            let (other, ufrag, password) = (OtherEnd::Ours { steers: true }, "user", "a-password-of-22-bytes");
-            let offer = Offer { address, codec, other, ufrag, password, fingerprint: &fingerprint }.to_sdp();
-            let video = OfferedVideo::of(&offer, codec);
-            // Padding is offered as H.264.
-            assert!(video.types.contains(&102) && video.parity == [105], "{codec:?}: {video:?}");
-            let known = with_known_parity(&offer, codec, &video.parity);
-            assert!(!known.contains(PARITY_NAME));
-            let base = Clock::starting_now();
-            let mut rtc = library_config(codec, true).build(base.instant(base.now()));
-            let parsed = SdpOffer::from_sdp_string(&known).unwrap();
-            let answer = rtc.sdp_api().accept_offer(parsed).unwrap().to_sdp_string();
-            let media = answer.lines().find(|line| line.starts_with("m=video ")).unwrap();
-            let taken: Vec<&str> = media.split(' ').skip(3).collect();
-            assert!(taken.contains(&"102") && taken.contains(&"105"), "{codec:?}: {media}");
-        }
-    }
 }

@@ -2,7 +2,6 @@
 
 use crate::call_log::CallLog;
 use crate::clock::Clock;
-use crate::codec::Codec;
 use crate::connection::other_end::OtherEnd;
 use crate::connection::peer::Peer;
 use crate::driver::Driver;
@@ -35,25 +34,24 @@ pub struct CallSetup {
     pub level: LogLevel,
     /// What sets the controller's actions, where it is steered.
     pub decide: Option<Decide>,
-    /// How much parity there is, towards an end of ours; another takes none, nor does a codec that shows frames in part.
+    /// How much parity there is, towards an end of ours; another takes none, nor does a coding that shows frames in part.
     pub parity: ParityRule,
 }
 
 /// Make the offer, for another end: its text, and the thread that takes the answer.
 pub(crate) fn open(setup: CallSetup, other: OtherEnd) -> Result<(String, CallThread), Error> {
     let CallSetup { sender, mut camera, place, duration, pauses, level, decide, parity } = setup;
-    let takes_parity = other.takes_parity(camera.codec());
+    let takes_parity = other.takes_parity(camera.coding());
     if parity != ParityRule::Controller && !takes_parity {
-        let why = match (other, camera.codec()) {
-            (OtherEnd::Browser, _) => "only an end of ours restores packets by it",
-            (OtherEnd::Ours { .. }, Codec::Hybrid) => "packets of codec hybrid need no others",
-            (OtherEnd::Ours { .. }, _) => "what came of a frame is shown, and nothing is restored",
+        let why = match other {
+            OtherEnd::Browser => "only an end of ours restores packets by it",
+            OtherEnd::Ours { .. } => "what came of a frame is shown, and nothing is restored",
         };
         return Err(Error::Parity(why.to_owned()));
     }
     let (outside, local) = place.outside()?;
     let base = Clock::starting_now();
-    let mut peer = Peer::new(local, base, camera.codec(), other)?;
+    let mut peer = Peer::new(local, base, camera.coding(), other)?;
     let offer = peer.offer();
     camera.leave_room(other.further_extension_bytes());
     let thread = CallThread::start(base, |mail, inbox, shared| {

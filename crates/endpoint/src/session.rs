@@ -8,7 +8,6 @@
 //! when it was captured.
 
 use crate::clock::Clock;
-use crate::codec::Codec;
 use crate::connection::other_end::OtherEnd;
 use crate::connection::sdp::Answer;
 use crate::error::Error;
@@ -20,6 +19,7 @@ use crate::relay::{self, Addresses, RelaySetup};
 use crate::sending::{self, CallSetup};
 use crate::thread::CallThread;
 use crate::viewing::seen::{SeenPicture, ShownFrame};
+use legato_codec::Coding;
 use legato_control::RateController;
 use legato_media::playout::PlayoutConfig;
 use legato_path::Path;
@@ -71,7 +71,7 @@ struct Way {
 /// What becomes of session descriptions.
 enum Signals {
     /// The sending end is ours: this is its offer.
-    Offer(String, Codec),
+    Offer(String, Coding),
     /// The receiving end is ours: it is set up by the other's offer, and answers. A setup may be shared by no threads.
     Answer(Mutex<Option<Box<ReceivingSetup>>>, String),
     /// They pass between two others, with these addresses in them where the two are on the loopback interface.
@@ -156,9 +156,9 @@ impl Way {
         let of = |signals, thread| Self { signals, thread, receiving: None };
         match setup {
             WaySetup::Sent(setup) => {
-                let codec = setup.camera.codec();
+                let coding = setup.camera.coding();
                 let (offer, thread) = sending::open(*setup, OtherEnd::Browser)?;
-                Ok(of(Signals::Offer(offer, codec), Some(thread)))
+                Ok(of(Signals::Offer(offer, coding), Some(thread)))
             }
             WaySetup::Received(setup) => Ok(of(Signals::Answer(Mutex::new(Some(setup)), String::new()), None)),
             WaySetup::Own(setup) => Self::own(*setup),
@@ -172,12 +172,12 @@ impl Way {
     fn own(setup: PairSetup) -> Result<Self, Error> {
         let PairSetup { call, controller, playout, nack } = setup;
         let (duration, level) = (call.duration + LATEST_END, call.level.min(LogLevel::Series));
-        let codec = call.camera.codec();
+        let coding = call.camera.coding();
         let (offer, sending) = sending::open(call, OtherEnd::Ours { steers: controller.is_some() })?;
         let place = Place::alone(Path::new([]), Path::new([]))?;
-        let setup = ReceivingSetup { codec, controller, place, duration, level, playout, nack, sent_width: None };
+        let setup = ReceivingSetup { coding, controller, place, duration, level, playout, nack, sent_width: None };
         let (answer, receiving) = receiving::open(setup, &offer)?;
-        sending.send(Mail::Answer(Box::new(Answer::parse(&answer, codec)?)))?;
+        sending.send(Mail::Answer(Box::new(Answer::parse(&answer, coding)?)))?;
         Ok(Self { signals: Signals::Connected, thread: Some(sending), receiving: Some(receiving) })
     }
 
@@ -200,8 +200,8 @@ impl Way {
     fn answer(&mut self, theirs: Option<&str>) -> Result<String, Error> {
         let needed = || theirs.ok_or_else(|| Error::Sdp("the receiving end's answer is needed".to_owned()));
         match (&self.signals, &self.thread) {
-            (Signals::Offer(_, codec), Some(thread)) => {
-                thread.send(Mail::Answer(Box::new(Answer::parse(needed()?, *codec)?)))?;
+            (Signals::Offer(_, coding), Some(thread)) => {
+                thread.send(Mail::Answer(Box::new(Answer::parse(needed()?, *coding)?)))?;
                 Ok(needed()?.to_owned())
             }
             (Signals::Answer(_, answer), _) => Ok(answer.clone()),

@@ -8,8 +8,8 @@ mod str0m_end;
 
 use legato_control::PacketKind;
 use legato_endpoint::{
-    CallReport, CallSetup, Codec, Datagram, Finished, PairSetup, ParityRule, PictureSource, Place, ReceivingSetup,
-    SeenPicture, Session, WaySetup,
+    CallReport, CallSetup, Coding, Datagram, Finished, PairSetup, ParityRule, PictureSource, Place, ReceivingSetup,
+    Recovery, SeenPicture, Session, WaySetup,
 };
 use legato_media::FrameRate;
 use legato_media::playout::PlayoutConfig;
@@ -27,14 +27,25 @@ use std::time::Duration;
 use str0m_end::{Other, answered, constant_rate, sent};
 
 fn setup(forward: Path<Datagram>, target_bps: u64, duration: TimeDelta) -> CallSetup {
-    setup_in(Codec::H264, forward, target_bps, duration)
+    setup_in(Coding::default(), forward, target_bps, duration)
 }
 
-fn setup_in(codec: Codec, forward: Path<Datagram>, target_bps: u64, duration: TimeDelta) -> CallSetup {
+fn setup_in(coding: Coding, forward: Path<Datagram>, target_bps: u64, duration: TimeDelta) -> CallSetup {
     let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
     let reverse = Path::new([Propagation::fixed(TimeDelta::from_millis(10)).into()]);
     let place = Place::alone(forward, reverse).unwrap();
-    constant_rate((&source, codec), place, DataRate::from_bps(target_bps), duration)
+    constant_rate((&source, coding), place, DataRate::from_bps(target_bps), duration)
+}
+
+/// VP8 and VP9, where this build has them.
+fn by_libvpx() -> Vec<Coding> {
+    let codings = ["vp8", "vp9"].map(|codec| Coding::new(codec, Recovery::Nack).unwrap());
+    codings.into_iter().filter(|coding| coding.check().is_ok()).collect()
+}
+
+/// H.264 in slices.
+fn references() -> Coding {
+    Coding::new("h264", Recovery::References).unwrap()
 }
 
 /// A way between two ends of ours.
@@ -47,8 +58,8 @@ fn finished(call: Session) -> Result<(Finished, Vec<SeenPicture>), String> {
     call.finish(&[]).map(|mut ways| ways.remove(0)).map_err(|error| error.to_string())
 }
 
-fn call(codec: Codec, forward: Path<Datagram>, target_bps: u64) -> (Other, Summary, Recorder, CallReport) {
-    let mut call = sent(setup_in(codec, forward, target_bps, TimeDelta::from_secs(3)));
+fn call(coding: Coding, forward: Path<Datagram>, target_bps: u64) -> (Other, Summary, Recorder, CallReport) {
+    let mut call = sent(setup_in(coding, forward, target_bps, TimeDelta::from_secs(3)));
     let mut other = answered(&mut call);
     other.run(|| call.progress().over);
     let ((summary, recorder, report), _) = finished(call).unwrap();
@@ -63,7 +74,7 @@ fn packets_keep_their_numbers_and_sizes_and_feedback_comes_back() {
             Bottleneck::new(link, QueueLimit::Packets(100)).into(),
             Propagation::fixed(TimeDelta::from_millis(20)).into(),
         ]);
-        let (other, summary, recorder, report) = call(Codec::H264, forward, 600_000);
+        let (other, summary, recorder, report) = call(Coding::default(), forward, 600_000);
         assert_eq!((report.misnumbered, report.odd_sizes, report.stopped), (0, 0, false));
         assert!((summary.sending_rate_bps - 600e3).abs() < 120e3, "{}", summary.sending_rate_bps);
         assert_eq!(summary.loss_ratio, Some(0.0));
@@ -84,14 +95,10 @@ fn packets_keep_their_numbers_and_sizes_and_feedback_comes_back() {
 #[test]
 fn packets_of_vp8_and_vp9_have_the_sizes_that_the_sender_counts() {
     on_time(|| {
-        if let Err(error) = Codec::Vp8.check() {
-            eprintln!("skipped: {error}");
-            return;
-        }
-        for codec in [Codec::Vp8, Codec::Vp9] {
-            let (other, summary, _, report) = call(codec, plain_link(), 600_000);
-            assert_eq!((report.misnumbered, report.odd_sizes), (0, 0), "{codec:?}");
-            assert!((summary.sending_rate_bps - 600e3).abs() < 150e3, "{codec:?} {}", summary.sending_rate_bps);
+        for coding in by_libvpx() {
+            let (other, summary, _, report) = call(coding, plain_link(), 600_000);
+            assert_eq!((report.misnumbered, report.odd_sizes), (0, 0), "{coding:?}");
+            assert!((summary.sending_rate_bps - 600e3).abs() < 150e3, "{coding:?} {}", summary.sending_rate_bps);
             assert!(other.video > 100 && other.markers > 50, "{} packets, {} frames", other.video, other.markers);
         }
     });
@@ -219,8 +226,8 @@ fn a_peer_that_goes_away_ends_the_call_with_one_line_and_frees_the_port() {
     });
 }
 
-fn shown_to_us(codec: Codec) {
-    let call = setup_in(codec, plain_link(), 500_000, TimeDelta::from_secs(3));
+fn shown_to_us(coding: Coding) {
+    let call = setup_in(coding, plain_link(), 500_000, TimeDelta::from_secs(3));
     let call = Session::open([own(call)]).unwrap();
     while !call.progress().over {
         std::thread::sleep(Duration::from_millis(20));
@@ -232,7 +239,7 @@ fn shown_to_us(codec: Codec) {
     assert!(rendered <= summary.frames_encoded && rendered + 10 > summary.frames_encoded, "{rendered} of {summary:?}");
     let whole = |picture: &SeenPicture| picture.decoded && picture.lost_packets == 0;
     let broken: Vec<_> = seen.iter().filter(|picture| !whole(picture)).collect();
-    assert!(broken.is_empty(), "{codec:?}: {broken:?}");
+    assert!(broken.is_empty(), "{coding:?}: {broken:?}");
     let stamps: Vec<_> = seen.iter().filter_map(|picture| picture.image?.stamp).collect();
     assert!(stamps.len() == seen.len() && stamps.is_sorted(), "{stamps:?}");
     // 20 ms forth and 10 back, and decoding comes before showing.
@@ -244,21 +251,20 @@ fn shown_to_us(codec: Codec) {
 #[test]
 fn two_ends_of_ours_show_every_picture_that_was_coded() {
     on_time(|| {
-        let here = Codec::ALL.into_iter().filter(|codec| codec.check().is_ok());
-        here.for_each(shown_to_us);
+        Coding::all().for_each(shown_to_us);
     });
 }
 
 /// A call that loses a tenth of its packets: nothing is sent again, and all that can be decoded is shown. How many pictures
 /// could not be, how many key frames there were, and the mean SSIM in dB.
-fn shown_although_packets_are_lost(codec: Codec) -> (usize, usize, f64) {
+fn shown_although_packets_are_lost(coding: Coding) -> (usize, usize, f64) {
     let link = LinkCapacity::constant(DataRate::from_mbps(4));
     let forward = Path::new([
         Loss::new(0.1, ChaCha8Rng::seed_from_u64(1)).unwrap().into(),
         Bottleneck::new(link, QueueLimit::Packets(100)).into(),
         Propagation::fixed(TimeDelta::from_millis(20)).into(),
     ]);
-    let call = setup_in(codec, forward, 600_000, TimeDelta::from_secs(4));
+    let call = setup_in(coding, forward, 600_000, TimeDelta::from_secs(4));
     let call = Session::open([own(call)]).unwrap();
     while !call.progress().over {
         std::thread::sleep(Duration::from_millis(20));
@@ -278,10 +284,12 @@ fn shown_although_packets_are_lost(codec: Codec) -> (usize, usize, f64) {
     (missed, keyframes, summary.viewed_ssim_db_mean.unwrap())
 }
 
+#[cfg(feature = "hybrid")]
 #[test]
 fn the_hybrid_codec_shows_every_picture_although_packets_are_lost() {
     on_time(|| {
-        let (missed, keyframes, mean) = shown_although_packets_are_lost(Codec::Hybrid);
+        let (missed, keyframes, mean) =
+            shown_although_packets_are_lost(Coding::new("hybrid", Recovery::References).unwrap());
         assert_eq!(missed, 0);
         assert_eq!(keyframes, 1, "the sender knows what the receiver has");
         // Whole, the scene is at some 11 dB at this bitrate; a picture that drifts apart is soon below 5.
@@ -292,7 +300,7 @@ fn the_hybrid_codec_shows_every_picture_although_packets_are_lost() {
 #[test]
 fn h264_with_references_shows_what_came_although_packets_are_lost() {
     on_time(|| {
-        let (missed, keyframes, mean) = shown_although_packets_are_lost(Codec::H264References);
+        let (missed, keyframes, mean) = shown_although_packets_are_lost(references());
         // Without its parameter sets a key frame cannot be decoded, nor what follows it until the next.
         assert!(missed < 20, "{missed}");
         // Until one has come whole there is nothing to predict from.
@@ -303,14 +311,14 @@ fn h264_with_references_shows_what_came_although_packets_are_lost() {
 
 /// A tenth of the packets is lost and nothing is requested again: half of all packets are parity, without which one frame
 /// in four would be torn.
-fn shown_by_parity(codec: Codec) {
+fn shown_by_parity(coding: Coding) {
     let link = LinkCapacity::constant(DataRate::from_mbps(4));
     let forward = Path::new([
         Loss::new(0.1, ChaCha8Rng::seed_from_u64(1)).unwrap().into(),
         Bottleneck::new(link, QueueLimit::Packets(100)).into(),
         Propagation::fixed(TimeDelta::from_millis(20)).into(),
     ]);
-    let call = setup_in(codec, forward, 1_200_000, TimeDelta::from_secs(4));
+    let call = setup_in(coding, forward, 1_200_000, TimeDelta::from_secs(4));
     let call = CallSetup { parity: ParityRule::Share(0.5), ..call };
     let setup = PairSetup { call, controller: None, playout: PlayoutConfig::default(), nack: false };
     let call = Session::open([WaySetup::Own(Box::new(setup))]).unwrap();
@@ -318,31 +326,27 @@ fn shown_by_parity(codec: Codec) {
         std::thread::sleep(Duration::from_millis(20));
     }
     let ((summary, recorder, report), seen) = finished(call).unwrap();
-    assert_eq!((report.misnumbered, report.odd_sizes, report.stopped), (0, 0, false), "{codec:?}");
+    assert_eq!((report.misnumbered, report.odd_sizes, report.stopped), (0, 0, false), "{coding:?}");
     let of_kind = |kind| recorder.packets().iter().filter(|row| row.packet.kind == kind).count();
     let (media, parity) = (of_kind(PacketKind::Video), of_kind(PacketKind::Fec));
     // Of the last frame not all packets may have left.
-    assert!(media.abs_diff(parity) < 20 && media > 150, "{codec:?}: {media} packets, {parity} of parity");
+    assert!(media.abs_diff(parity) < 20 && media > 150, "{coding:?}: {media} packets, {parity} of parity");
     assert_eq!(of_kind(PacketKind::Retransmission), 0);
     let restored = recorder.gauges().iter().filter(|row| row.name == "receiver.restored_packets");
     let restored = restored.map(|row| row.value).fold(0.0, f64::max);
-    assert!(restored > 10.0, "{codec:?}: {restored} restored");
+    assert!(restored > 10.0, "{coding:?}: {restored} restored");
     let shown = seen.iter().filter(|picture| picture.decoded).count() as u64;
-    assert!(shown + 25 > summary.frames_encoded && summary.frames_encoded > 80, "{codec:?}: {shown} of {summary:?}");
+    assert!(shown + 25 > summary.frames_encoded && summary.frames_encoded > 80, "{coding:?}: {shown} of {summary:?}");
 }
 
 #[test]
 fn parity_restores_what_is_lost() {
-    on_time(|| shown_by_parity(Codec::H264));
+    on_time(|| shown_by_parity(Coding::default()));
 }
 
 #[test]
 fn parity_protects_vp8_and_vp9_too() {
-    if let Err(error) = Codec::Vp8.check() {
-        eprintln!("skipped: {error}");
-        return;
-    }
-    on_time(|| [Codec::Vp8, Codec::Vp9].into_iter().for_each(shown_by_parity));
+    on_time(|| by_libvpx().into_iter().for_each(shown_by_parity));
 }
 
 #[test]
@@ -355,8 +359,8 @@ fn parity_is_refused_where_none_can_be() {
     let second = TimeDelta::from_secs(1);
     let towards_a_browser = refused(setup(plain_link(), 300_000, second), false);
     assert_eq!(towards_a_browser, "parity: only an end of ours restores packets by it");
-    let hybrid = refused(setup_in(Codec::Hybrid, plain_link(), 300_000, second), true);
-    assert_eq!(hybrid, "parity: packets of codec hybrid need no others");
+    let in_part = refused(setup_in(references(), plain_link(), 300_000, second), true);
+    assert_eq!(in_part, "parity: what came of a frame is shown, and nothing is restored");
 }
 
 #[test]
@@ -420,7 +424,7 @@ fn malformed_datagrams_at_our_receiving_end_cost_no_picture() {
     on_time(|| {
         let mut call = sent(setup(plain_link(), 500_000, TimeDelta::from_secs(3)));
         let receiving = ReceivingSetup {
-            codec: Codec::H264,
+            coding: Coding::default(),
             controller: None,
             place: Place::alone(Path::new([]), Path::new([])).unwrap(),
             duration: TimeDelta::from_secs(20),

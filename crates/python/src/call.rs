@@ -7,8 +7,9 @@ use crate::error::{call_error, sim_error};
 use crate::learning::LiveExchange;
 use crate::tun::TunPair;
 use crate::vmaf::Interrupt;
+use legato_codec::{find, names, remedy};
 use legato_control::RateLimits;
-use legato_endpoint::{Codec, Session, scene_period, write_y4m};
+use legato_endpoint::{Session, scene_period, write_y4m};
 use legato_sim::{Plan, open_live_folder};
 use legato_trace::CallLabels;
 use legato_units::{DataRate, TimeDelta};
@@ -162,12 +163,31 @@ impl RealCall {
     }
 }
 
-/// The codecs of real calls, by name: why this build cannot code them, or `None` where it can.
+/// A codec of real calls, in this build.
+#[pyclass(module = "legato._core", frozen, get_all)]
+pub struct CallCodec {
+    /// Why this build cannot code it; `None` where it can.
+    why_not: Option<String>,
+    /// How to build Legato so that it can; `None` where every build can.
+    remedy: Option<String>,
+    /// No one but Legato knows it.
+    ours_alone: bool,
+    /// How it recovers from losses: by itself the first.
+    recoveries: Vec<String>,
+}
+
+/// The codecs of real calls, by name.
 #[pyfunction]
 pub fn codecs(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
-    for codec in Codec::NAMED {
-        dict.set_item(codec.name(), codec.check().err().map(|error| error.to_string()))?;
+    for name in names() {
+        let found = find(name);
+        let checked = found.clone().and_then(|codec| (codec.check)());
+        let why_not = checked.err().map(|error| error.to_string());
+        let streams = found.as_ref().map_or(&[][..], |codec| codec.streams);
+        let recoveries = streams.iter().map(|stream| stream.recovery.to_string()).collect();
+        let ours_alone = found.is_ok_and(|codec| codec.ours_alone);
+        dict.set_item(name, Py::new(py, CallCodec { why_not, remedy: remedy(name), ours_alone, recoveries })?)?;
     }
     Ok(dict)
 }

@@ -6,7 +6,7 @@ use crate::learning::LiveExchange;
 use crate::vmaf::Interrupt;
 use legato_control::RateLimits;
 use legato_endpoint::{
-    CallSetup, Camera, Codec, Decide, PairSetup, PictureSource, Place, ReceivingSetup, RelaySetup, TunPair as Hosts,
+    CallSetup, Camera, Coding, Decide, PairSetup, PictureSource, Place, ReceivingSetup, RelaySetup, TunPair as Hosts,
     Watched, WaySetup,
 };
 use legato_media::FrameRate;
@@ -15,22 +15,19 @@ use legato_trace::CallLabels;
 use legato_units::TimeDelta;
 use pyo3::prelude::*;
 use std::path::PathBuf;
-use std::str::FromStr;
 
-/// What an end is: `legato.call.ends.End`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    Chromium,
-    Legato,
-    Program,
-}
-
-/// `legato.call.ends.Session`: what the ends are, and which way media go.
+/// `legato.call.ends.Session`: its ways of media.
 #[derive(FromPyObject)]
 pub(crate) struct Ends {
-    near: String,
-    far: String,
-    direction: String,
+    media: Vec<Way>,
+}
+
+/// `legato.call.ends.Way`: whether its ends are ours, and if neither is, whether a program sends, whose packets all count.
+#[derive(Clone, Copy, FromPyObject)]
+struct Way {
+    sent_by_us: bool,
+    received_by_us: bool,
+    sent_by_program: bool,
 }
 
 /// `legato.call.Pictures`: what an end of ours sends, and how all ends code.
@@ -79,7 +76,7 @@ pub(crate) struct WayParts {
 
 impl Default for Ends {
     fn default() -> Self {
-        Self { near: "legato".to_owned(), far: "chromium".to_owned(), direction: "send".to_owned() }
+        Self { media: vec![Way { sent_by_us: true, received_by_us: false, sent_by_program: false }] }
     }
 }
 
@@ -97,44 +94,17 @@ impl Default for Pictures {
     }
 }
 
-impl FromStr for End {
-    type Err = PyErr;
-
-    fn from_str(name: &str) -> PyResult<Self> {
-        match name {
-            "chromium" => Ok(Self::Chromium),
-            "legato" => Ok(Self::Legato),
-            "program" => Ok(Self::Program),
-            _ => Err(call_error(format!("end {name}: one of chromium, legato, program is needed"))),
-        }
-    }
-}
-
-impl Ends {
-    /// The sending end and the receiving end of each way.
-    fn ways(&self) -> PyResult<Vec<(End, End)>> {
-        let (near, far) = (self.near.parse()?, self.far.parse()?);
-        match self.direction.as_str() {
-            "send" => Ok(vec![(near, far)]),
-            "receive" => Ok(vec![(far, near)]),
-            "both" => Ok(vec![(near, far), (far, near)]),
-            other => Err(call_error(format!("direction {other}: one of send, receive, both is needed"))),
-        }
-    }
-}
-
 impl Parts<'_> {
     /// Each way of the session.
     pub fn ways(&self) -> PyResult<Vec<WayParts>> {
         let loaded = Plan::parse(self.plan).and_then(|plan| plan.load()).map_err(sim_error)?;
-        let ways = self.ends.ways()?;
+        let ways = &self.ends.media;
         if loaded.calls_per_session() != ways.len() as u64 {
-            let direction = &self.ends.direction;
-            return Err(call_error(format!("direction {direction}: the plan needs {} calls a session", ways.len())));
+            return Err(call_error(format!("media on {} ways: the plan needs as many calls a session", ways.len())));
         }
         let places = self.places(&loaded, ways.len())?;
-        let ways = ways.into_iter().zip(places).enumerate();
-        ways.map(|(n, (ends, place))| self.way(&loaded, n, ends, place)).collect()
+        let ways = ways.iter().zip(places).enumerate();
+        ways.map(|(n, (&way, place))| self.way(&loaded, n, way, place)).collect()
     }
 
     fn places(&self, loaded: &LoadedPlan, ways: usize) -> PyResult<Vec<Place>> {
@@ -147,10 +117,10 @@ impl Parts<'_> {
         places.into_iter().map(|place| place.between(hosts).map_err(call_error)).collect()
     }
 
-    fn way(&self, loaded: &LoadedPlan, n: usize, ends: (End, End), place: Place) -> PyResult<WayParts> {
+    fn way(&self, loaded: &LoadedPlan, n: usize, way: Way, place: Place) -> PyResult<WayParts> {
         let session = self.session;
-        let (setup, LiveFlow { duration, limits, labels, .. }) = match ends {
-            (End::Legato, End::Legato) => {
+        let (setup, LiveFlow { duration, limits, labels, .. }) = match (way.sent_by_us, way.received_by_us) {
+            (true, true) => {
                 let (camera, video) = self.filmed()?;
                 let (live, receiver) =
                     loaded.live_pair(session, n, video, self.learning.is_some()).map_err(sim_error)?;
@@ -158,28 +128,28 @@ impl Parts<'_> {
                 let (call, flow) = self.sending(live, camera, place)?;
                 (WaySetup::Own(Box::new(PairSetup { call, controller, playout, nack })), flow)
             }
-            (End::Legato, _) => {
+            (true, false) => {
                 let (camera, video) = self.filmed()?;
                 let live = loaded.live(session, n, video, self.learning.is_some()).map_err(sim_error)?;
                 let (call, flow) = self.sending(live, camera, place)?;
                 (WaySetup::Sent(Box::new(call)), flow)
             }
-            (_, End::Legato) => {
-                let (codec, Others { controller: named, clip, encoder, width }) = (self.codec()?, self.others()?);
-                let (clip, encoder, decoder) = (clip.clone(), encoder.clone(), codec.label().to_owned());
+            (false, true) => {
+                let (coding, Others { controller: named, clip, encoder, width }) = (self.coding()?, self.others()?);
+                let (clip, encoder, decoder) = (clip.clone(), encoder.clone(), coding.label().to_owned());
                 let live = loaded.live_receiving(session, n, clip, encoder, decoder).map_err(sim_error)?;
                 let (mut flow, LiveReceiver { controller, playout, nack }) = live;
                 if controller.is_none() {
                     flow.labels.controller = named.as_str().into();
                 }
                 let (duration, level, sent_width) = (flow.duration, flow.level, Some(*width));
-                let setup = ReceivingSetup { codec, controller, place, duration, level, playout, nack, sent_width };
+                let setup = ReceivingSetup { coding, controller, place, duration, level, playout, nack, sent_width };
                 (WaySetup::Received(Box::new(setup)), flow)
             }
-            (sending, _) => {
+            (false, false) => {
                 let Others { controller, clip, encoder, .. } = self.others()?;
                 let flow = loaded.live_between(session, n, clip.clone(), encoder.clone()).map_err(sim_error)?;
-                let watched = if sending == End::Program { Watched::Everything } else { Watched::Media };
+                let watched = if way.sent_by_program { Watched::Everything } else { Watched::Media };
                 let (duration, level) = (flow.duration, flow.level);
                 let labels = CallLabels { controller: controller.as_str().into(), ..flow.labels };
                 let setup = RelaySetup { place, duration, level, watched };
@@ -199,10 +169,9 @@ impl Parts<'_> {
         Ok((CallSetup { sender, camera, place, duration, pauses, level, decide, parity }, flow))
     }
 
-    fn codec(&self) -> PyResult<Codec> {
-        let codec: Codec = self.pictures.codec.parse().map_err(call_error)?;
+    fn coding(&self) -> PyResult<Coding> {
         let recovery = self.pictures.recovery.parse().map_err(call_error)?;
-        codec.recovering_by(recovery).map_err(call_error)
+        Coding::new(&self.pictures.codec, recovery).map_err(call_error)
     }
 
     fn others(&self) -> PyResult<&Others> {
@@ -216,13 +185,13 @@ impl Parts<'_> {
             Some(path) => PictureSource::Y4m(path.clone()),
             None => generated(*width, *height, *fps)?,
         };
-        let codec = self.codec()?;
-        let (mut camera, encoder) = Camera::open(&source, codec).map_err(call_error)?;
+        let coding = self.coding()?;
+        let (mut camera, encoder) = Camera::open(&source, coding).map_err(call_error)?;
         if let Some(ffmpeg) = &self.ffmpeg {
             camera.measure_vmaf(self.interrupt.ends(ffmpeg.clone()));
         }
         let (content, clip) = (camera.content(), camera.label().to_owned());
-        let video = LiveVideo { content, encoder, clip, codec_name: codec.label().to_owned() };
+        let video = LiveVideo { content, encoder, clip, codec_name: coding.label().to_owned() };
         Ok((camera, video))
     }
 }

@@ -2,6 +2,7 @@
 //! in sequence. All work is done with the interpreter released.
 
 use crate::error::profile_error;
+use legato_codec::{Coding, EncoderSettings, Recovery, Wanted};
 use legato_h264::{Mode, Settings, Stream};
 use legato_media::encoder::{openh264, x264};
 use legato_media::quality::{self, Luma};
@@ -108,7 +109,7 @@ impl OpenH264Stream {
 /// An encoder as real calls have it, alone: pictures at even intervals, a target with each.
 #[pyclass(module = "legato._core")]
 pub(crate) struct LiveEncoder {
-    encoder: legato_codec::LiveEncoder,
+    encoder: Box<dyn legato_codec::LiveEncoder>,
     fps: f32,
     frames: u64,
 }
@@ -121,7 +122,8 @@ impl LiveEncoder {
     /// A stream of `codec` (h264, vp8 or vp9) that begins at a bitrate.
     #[new]
     fn new(codec: &str, width: u16, height: u16, fps: f32, bitrate_bps: u32) -> PyResult<Self> {
-        let open = || legato_codec::LiveEncoder::open(codec.parse()?, (width, height), fps, bitrate_bps);
+        let settings = EncoderSettings { size: (width, height), frame_rate: fps, bitrate_bps };
+        let open = || Coding::new(codec, Recovery::Nack)?.encoder(settings);
         let encoder = open().map_err(|error| profile_error(error.to_string()))?;
         Ok(Self { encoder, fps, frames: 0 })
     }
@@ -132,7 +134,8 @@ impl LiveEncoder {
     fn encode(&mut self, py: Python<'_>, picture: &[u8], bitrate_bps: u32, keyframe: bool) -> PyResult<LiveCoded> {
         let (fps, time_ms) = (self.fps, (self.frames as f64 * 1_000.0 / f64::from(self.fps)) as i64);
         self.frames += 1;
-        let coded = py.detach(|| self.encoder.encode(picture, time_ms, fps, bitrate_bps, keyframe));
+        let wanted = Wanted { time_ms, frame_rate: fps, bitrate_bps, keyframe };
+        let coded = py.detach(|| self.encoder.encode(picture, wanted));
         let coded = coded.map_err(|error| profile_error(error.to_string()))?;
         Ok((coded.bytes.len(), coded.keyframe, coded.qp, coded.psnr_db))
     }

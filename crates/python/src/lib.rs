@@ -14,6 +14,7 @@ mod codec;
 mod controllers;
 mod error;
 mod estimator;
+#[cfg(feature = "hybrid")]
 mod hybrid;
 #[cfg(feature = "calls")]
 mod learning;
@@ -36,7 +37,7 @@ mod _core {
     use super::batch::CallBatch;
     #[cfg(feature = "calls")]
     #[pymodule_export]
-    use super::call::{RealCall, codecs, open_call_folder, write_scene};
+    use super::call::{CallCodec, RealCall, codecs, open_call_folder, write_scene};
     #[cfg(feature = "encoders")]
     #[pymodule_export]
     use super::codec::{
@@ -44,6 +45,7 @@ mod _core {
     };
     #[pymodule_export]
     use super::controllers::{controller_parameters, controllers};
+    #[cfg(feature = "hybrid")]
     #[pymodule_export]
     use super::hybrid::{HybridDecoder, HybridEncoder, HybridModel, HybridResilience, hybrid_cut};
     #[cfg(feature = "calls")]

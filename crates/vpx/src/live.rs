@@ -27,6 +27,11 @@ impl Live {
         Self::open(settings, bits_per_second, false)
     }
 
+    /// What it was opened for.
+    pub fn settings(&self) -> Settings {
+        self.settings
+    }
+
     /// `resilient`: frames are decodable without what was learnt from others.
     pub(crate) fn open(settings: Settings, bits_per_second: u32, resilient: bool) -> Result<Self, Error> {
         raw::check()?;

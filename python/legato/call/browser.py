@@ -151,7 +151,7 @@ class Peer:
         return self._ask("offer => window.legato.answer(offer)", offer)
 
     def offer(self, width: int, height: int, fps: int, codec: str = "h264") -> str:
-        """An offer to send what the camera sees, in one codec of :data:`legato.call.CODECS`."""
+        """An offer to send what the camera sees, in one codec of :func:`legato._core.codecs`."""
         asked = "([width, height, fps, codec]) => window.legato.offer(width, height, fps, codec)"
         return self._ask(asked, [width, height, fps, codec])
 

@@ -40,7 +40,7 @@ def findings(*, browser_needed: bool = True) -> list[Finding]:
         *others,
         _loopback(),
         *_encoder(),
-        *_libvpx(),
+        *_codecs(),
         _timers(),
         _realtime(),
         _processors(),
@@ -113,16 +113,20 @@ def _encoder() -> list[Finding]:
     return [Finding("encoder", median_ms < _FINE_CODING_MS, found, remedy)]
 
 
-_LIBVPX = ("vp8", "vp9")
-
-
-def _libvpx() -> list[Finding]:
-    """Whether this build codes what libvpx does; every one codes H.264 and the hybrid codec."""
+def _codecs() -> list[Finding]:
+    """Which codecs this build has, besides those that every build has."""
     if not hasattr(_core, "codecs"):
         return []
-    remedy = "not needed for --codec h264; else apt install libvpx-dev pkg-config, and build again"
-    codecs = [(name.upper(), why_not) for name, why_not in _core.codecs().items() if name in _LIBVPX]
-    return [Finding(f"codes {name}", not why_not, why_not or "by libvpx, built in", remedy) for name, why_not in codecs]
+    optional = [(name, codec) for name, codec in _core.codecs().items() if codec.remedy]
+    return [
+        Finding(
+            f"codes {name.upper()}",
+            not codec.why_not,
+            codec.why_not or "built in",
+            f"not needed for --codec h264; else {codec.remedy}",
+        )
+        for name, codec in optional
+    ]
 
 
 def _timers() -> Finding:

@@ -49,9 +49,6 @@ _MAX_PARITY_SHARE = 0.5
 RECOVERIES = ("nack", "references")
 """Lost packets are requested and sent again, where the codec needs them; or what came of a frame is shown, and the next
 one is predicted from one that the receiver has."""
-CODECS = ("h264", "vp8", "vp9", "hybrid")
-"""We code and decode VP8 and VP9 where the native module was built with libvpx. No one else knows the hybrid codec."""
-
 _OURS, _BROWSERS, _PROGRAMS = PEERS["legato"], PEERS["chromium-chromium"], (End.PROGRAM, End.PROGRAM)
 
 _REFUSED: tuple[tuple[tuple[End, End], str | None, str | None, str], ...] = (
@@ -64,6 +61,15 @@ _REFUSED: tuple[tuple[tuple[End, End], str | None, str | None, str], ...] = (
     (_PROGRAMS, None, "inside", "link inside: programs are in network namespaces, and the link is tun"),
 )
 """Every combination that cannot be called: ends, direction and link (``None``: any), and why. All others can."""
+
+
+@dataclass(frozen=True)
+class Media:
+    """One way of media: whether its ends are ours; and whether a program sends, whose every packet is watched."""
+
+    sent_by_us: bool
+    received_by_us: bool
+    sent_by_program: bool
 
 
 @dataclass(frozen=True)
@@ -113,6 +119,12 @@ class Session:
         """Of each way of media the end that sends and the end that receives, by their places in ``ends``."""
         return {"send": ((0, 1),), "receive": ((1, 0),), "both": ((0, 1), (1, 0))}[self.direction]
 
+    @property
+    def media(self) -> tuple[Media, ...]:
+        """Each way, as the native module takes it."""
+        ends = ((self.ends[sender], self.ends[receiver]) for sender, receiver in self.ways)
+        return tuple(Media(near == End.LEGATO, far == End.LEGATO, near == End.PROGRAM) for near, far in ends)
+
     def senders(self) -> set[End]:
         """What sends."""
         return {self.ends[sender] for sender, _ in self.ways}
@@ -132,14 +144,15 @@ class Session:
             raise CallError("direction both: the plan needs two calls, the second of direction reverse")
         if vmaf and End.LEGATO not in self.senders():
             raise CallError("vmaf: only what we send is compared, and here a browser sends")
-        if codec not in CODECS:
-            raise CallError(f"codec {codec}: one of {', '.join(CODECS)} is needed")
-        if codec == "hybrid" and self.ends != _OURS:
-            raise CallError("codec hybrid: only ends of ours know it: peers legato is needed")
+        codecs = _core.codecs()
+        known = codecs.get(codec)
+        if known is None:
+            raise CallError(f"codec {codec}: one of {', '.join(codecs)} is needed")
+        if known.ours_alone and self.ends != _OURS:
+            raise CallError(f"codec {codec}: only ends of ours know it: peers legato is needed")
         # Where we send we code, where we receive we decode.
-        why_not = _core.codecs()[codec] if End.LEGATO in self.ends else None
-        if why_not:
-            raise CallError(why_not, hint="apt install libvpx-dev pkg-config, and build Legato again; or --codec h264")
+        if known.why_not and End.LEGATO in self.ends:
+            raise CallError(known.why_not, hint=f"{known.remedy}; or --codec h264")
 
     def check_parity(self, codec: str, parity: str) -> None:
         """Refuse parity that this session cannot have; the controller's own, where it asks for any, leaves as filler
@@ -157,8 +170,8 @@ class Session:
             raise CallError(
                 f"parity {parity}: only ends of ours restore packets by it, and here one is not: peers legato is needed"
             )
-        if codec == "hybrid":
-            raise CallError(f"parity {parity}: packets of codec hybrid need no others")
+        if "nack" not in _core.codecs()[codec].recoveries:
+            raise CallError(f"parity {parity}: packets of codec {codec} need no others")
 
     def check_recovery(self, codec: str, recovery: str, parity: str) -> None:
         """Refuse a recovery from losses that this session cannot have.
@@ -170,8 +183,9 @@ class Session:
             raise CallError(f"recovery {recovery}: one of {', '.join(RECOVERIES)} is needed")
         if recovery == "nack":
             return
-        if codec != "h264":
-            raise CallError(f"recovery {recovery}: not of codec {codec}: codec h264 is needed")
+        able = [name for name, known in _core.codecs().items() if recovery in known.recoveries]
+        if codec not in able:
+            raise CallError(f"recovery {recovery}: not of codec {codec}: one of {', '.join(able)} is needed")
         if self.ends != _OURS:
             raise CallError(f"recovery {recovery}: a browser decodes whole frames only: peers legato is needed")
         if parity != "controller":

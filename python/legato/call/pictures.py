@@ -10,7 +10,7 @@ from typing import Any
 @dataclass(frozen=True)
 class Pictures:
     """What is sent: a Y4M file, or a generated scene of this size and rate; how it is coded, one of
-    :data:`legato.call.ends.CODECS`; how much Reed-Solomon parity goes with it: what the ``controller`` asks for, as
+    :func:`legato._core.codecs`; how much Reed-Solomon parity goes with it: what the ``controller`` asks for, as
     much as the losses reported need (``adaptive``), or a share of each frame's packets from 0 to 0.5; and how the call
     recovers from losses, one of :data:`legato.call.ends.RECOVERIES`."""
 

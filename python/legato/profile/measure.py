@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from legato import _core
 from legato.errors import ProfileError
 from legato.profile import freeze, hybrid_tables, loss, own_coding
 from legato.profile.clip import LONGEST_FRAMES, Clip, Pictures, read_clip
@@ -60,6 +61,8 @@ def profile_clip(
     if unknown or not encoders:
         raise ProfileError(f"encoder {', '.join(unknown) or 'none'}: known are {', '.join(known)}")
     wants_hybrid = hybrid_tables.NAME in encoders
+    if wants_hybrid and not hasattr(_core, "HybridEncoder"):
+        raise ProfileError("encoder hybrid: not in this build, which lacks the feature hybrid")
     encoders = [encoder for encoder in encoders if encoder != hybrid_tables.NAME]
     clip = read_clip(path, longest_frames=longest_frames, fps=fps, looped=looped)
     heights = _ladder(clip, heights)

@@ -5,7 +5,7 @@
 //! not trusted: what contradicts is ignored, and packets, frames and the work for each are bounded.
 
 use super::erasure::restore;
-use crate::rtp_assembly::VideoPacket;
+use crate::VideoPacket;
 use legato_wire::parity::{Payload, read_symbol, symbol};
 use std::collections::VecDeque;
 

@@ -5,7 +5,7 @@
 //! receiver shows; it may take [`KEYFRAME_SHARES`] of the bitrate's share of a frame.
 
 use super::bundle::Bundle;
-use crate::{Coded, Error, PacketCost, failed};
+use crate::{Coded, EncoderSettings, Error, LiveEncoder, PacketCost, PacketReport, Wanted, failed};
 use legato_hybrid::{Encoder, Header, Picture, PredictFrom, Resilience, Settings, Size};
 use legato_media::ledger::{Ledger, MOST_DISTANCE, Settled};
 
@@ -40,7 +40,8 @@ const TRIES: usize = 16;
 const STRICT_PERCENT: usize = 95;
 
 impl Live {
-    pub fn open(width: u16, height: u16, stream: u8, sequence: u32) -> Result<Self, Error> {
+    /// `sequence`: how many frames were coded before, in other streams.
+    pub fn open((width, height): (u16, u16), stream: u8, sequence: u32) -> Result<Self, Error> {
         let size = Size::new(width, height).map_err(failed)?;
         let encoder = Encoder::new(size, Settings::default());
         Ok(Self {
@@ -53,64 +54,6 @@ impl Live {
             ledger: Ledger::default(),
             resilience: Resilience::default(),
         })
-    }
-
-    /// The same call goes on with pictures of another size, as another stream.
-    pub fn resize(&mut self, width: u16, height: u16) -> Result<(), Error> {
-        let next = Self::open(width, height, self.stream.wrapping_add(1), self.sequence)?;
-        *self = Self { cost: self.cost, resilience: self.resilience, ..next };
-        Ok(())
-    }
-
-    pub fn set_cost(&mut self, cost: PacketCost) {
-        self.cost = cost;
-    }
-
-    pub fn set_strict(&mut self, strict: bool) {
-        self.strict = strict;
-    }
-
-    /// Feedback on packets: the frame's count in the call, the packet's place, whether it arrived.
-    pub fn take_reports(&mut self, reports: &[(u32, u16, bool)]) {
-        let Settled { reports, is_wrong, heard } =
-            self.ledger.take(reports.iter().map(|&(sequence, place, arrived)| (sequence.into(), place, arrived)));
-        self.encoder.acknowledge_all(reports);
-        heard.into_iter().for_each(|(named, came)| self.resilience.take(named, came));
-        if is_wrong {
-            self.encoder.request_keyframe();
-        }
-    }
-
-    /// Code one picture at `frame_rate` pictures per second and a bitrate in bit/s.
-    pub fn encode(
-        &mut self,
-        picture: &[u8],
-        frame_rate: f32,
-        bitrate_bps: u32,
-        keyframe: bool,
-    ) -> Result<Coded, Error> {
-        let picture = Picture::from_planar(self.size, picture).map_err(failed)?;
-        if keyframe || self.ledger.is_lost(self.encoder.next_frame()) {
-            self.encoder.request_keyframe();
-        }
-        let known = self.encoder.reported();
-        let predict_from = if self.ledger.is_unsure() { PredictFrom::Reported } else { PredictFrom::Latest };
-        let share = (f64::from(bitrate_bps) / 8.0 / f64::from(frame_rate.max(1.0))) as usize;
-        let motion_copies = self.resilience.motion_copies(self.size, share);
-        let coded = self.within(&picture, share, Settings { predict_from, motion_copies, ..Settings::default() })?;
-        let first = coded.packets.first().and_then(|packet| Header::parse(packet).ok());
-        let (header, _) = first.ok_or_else(|| Error("hybrid frame without a packet".to_owned()))?;
-        let behind = |(number, _): (u16, u16)| coded.frame.wrapping_sub(number);
-        let from = header.distance.map(u16::from);
-        let from_known = from.is_none() || from == known.map(behind);
-        self.ledger.push(self.sequence.into(), coded.frame, header.packets, from_known);
-        self.sequence = self.sequence.wrapping_add(1);
-        let confirmed = known.filter(|&known| (1..=u16::from(MOST_DISTANCE)).contains(&behind(known)));
-        let confirmed = confirmed.map(|known| (behind(known) as u8, known.1));
-        let psnr_db = self.encoder.shown().and_then(|shown| psnr_db(picture.luma(), shown.luma()));
-        let (keyframe, qp) = (coded.keyframe, coded.quantiser);
-        let bytes = Bundle { stream: self.stream, confirmed, packets: coded.packets }.to_bytes();
-        Ok(Coded { bytes, keyframe, qp, psnr_db })
     }
 
     /// Code within a share of the bitrate; again, in smaller packets and fewer bytes, while something is too large.
@@ -162,6 +105,60 @@ impl Live {
         let needed = wire.div_ceil(max * 9 / 10 + own);
         let packets = (wire / SMALL_PACKET_BYTES).clamp(MIN_PACKETS, PACKETS).max(needed);
         (packets, wire.saturating_sub(packets * own))
+    }
+}
+
+impl LiveEncoder for Live {
+    /// The same call goes on with another stream.
+    fn resize(&mut self, settings: EncoderSettings) -> Result<(), Error> {
+        let next = Self::open(settings.size, self.stream.wrapping_add(1), self.sequence)?;
+        *self = Self { cost: self.cost, resilience: self.resilience, ..next };
+        Ok(())
+    }
+
+    fn set_packet_cost(&mut self, cost: PacketCost) {
+        self.cost = cost;
+    }
+
+    fn set_strict(&mut self, strict: bool) {
+        self.strict = strict;
+    }
+
+    fn take_reports(&mut self, reports: &[PacketReport]) -> Result<(), Error> {
+        let told = reports.iter().map(|report| (report.frame.into(), report.place, report.arrived));
+        let Settled { reports, is_wrong, heard } = self.ledger.take(told);
+        self.encoder.acknowledge_all(reports);
+        heard.into_iter().for_each(|(named, came)| self.resilience.take(named, came));
+        if is_wrong {
+            self.encoder.request_keyframe();
+        }
+        Ok(())
+    }
+
+    fn encode(&mut self, picture: &[u8], wanted: Wanted) -> Result<Coded, Error> {
+        let Wanted { frame_rate, bitrate_bps, keyframe, .. } = wanted;
+        let picture = Picture::from_planar(self.size, picture).map_err(failed)?;
+        if keyframe || self.ledger.is_lost(self.encoder.next_frame()) {
+            self.encoder.request_keyframe();
+        }
+        let known = self.encoder.reported();
+        let predict_from = if self.ledger.is_unsure() { PredictFrom::Reported } else { PredictFrom::Latest };
+        let share = (f64::from(bitrate_bps) / 8.0 / f64::from(frame_rate.max(1.0))) as usize;
+        let motion_copies = self.resilience.motion_copies(self.size, share);
+        let coded = self.within(&picture, share, Settings { predict_from, motion_copies, ..Settings::default() })?;
+        let first = coded.packets.first().and_then(|packet| Header::parse(packet).ok());
+        let (header, _) = first.ok_or_else(|| Error("hybrid frame without a packet".to_owned()))?;
+        let behind = |(number, _): (u16, u16)| coded.frame.wrapping_sub(number);
+        let from = header.distance.map(u16::from);
+        let from_known = from.is_none() || from == known.map(behind);
+        self.ledger.push(self.sequence.into(), coded.frame, header.packets, from_known);
+        self.sequence = self.sequence.wrapping_add(1);
+        let confirmed = known.filter(|&known| (1..=u16::from(MOST_DISTANCE)).contains(&behind(known)));
+        let confirmed = confirmed.map(|known| (behind(known) as u8, known.1));
+        let psnr_db = self.encoder.shown().and_then(|shown| psnr_db(picture.luma(), shown.luma()));
+        let (keyframe, qp) = (coded.keyframe, coded.quantiser);
+        let bytes = Bundle { stream: self.stream, confirmed, packets: coded.packets }.to_bytes();
+        Ok(Coded { bytes, keyframe, qp, psnr_db })
     }
 }
 

@@ -5,12 +5,12 @@
 //! the sum it sends says so, and a key frame is needed ([`Playback::is_astray`]).
 
 use super::bundle::Bundle;
-use crate::{Error, Shown, failed};
+use crate::{Error, Playback, Shown, failed};
 use legato_hybrid::{Decoder, Header, MOST_DISTANCE};
 use std::collections::VecDeque;
 
 #[derive(Default)]
-pub(crate) struct Playback {
+pub(crate) struct Player {
     decoder: Decoder,
     stream: Option<u8>,
     /// The number of the latest key frame.
@@ -27,9 +27,9 @@ struct Kept {
     before: Decoder,
 }
 
-impl Playback {
-    /// Decode what came of one frame; `None`: it came too late to be shown.
-    pub fn decode(&mut self, bytes: &[u8]) -> Result<Option<Shown>, Error> {
+impl Playback for Player {
+    /// `None`: it came too late to be shown.
+    fn decode(&mut self, bytes: &[u8]) -> Result<Option<Shown>, Error> {
         let Bundle { stream, confirmed, packets } = Bundle::parse(bytes)?;
         let header = packets.iter().find_map(|packet| Header::parse(packet).ok()).map(|(header, _)| header);
         let header = header.ok_or_else(|| Error("hybrid frame: none of its packets is one".to_owned()))?;
@@ -63,11 +63,12 @@ impl Playback {
         Ok(Some(Shown { width: size.width(), height: size.height(), samples }))
     }
 
-    /// The sender is wrong about what is shown here, as of the last frame decoded.
-    pub fn is_astray(&self) -> bool {
+    fn is_astray(&self) -> bool {
         self.astray
     }
+}
 
+impl Player {
     /// What the sender believed before the last key frame does not matter any more.
     fn differs(&self, frame: u16, sum: u16) -> bool {
         let matters = self.keyframe.is_none_or(|keyframe| frame == keyframe || is_after(frame, keyframe));

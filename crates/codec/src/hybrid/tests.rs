@@ -1,5 +1,7 @@
+use super::live::Live;
+use super::playback::Player;
 use super::*;
-use crate::{Coded, PacketCost, Shown};
+use crate::{Coded, EncoderSettings, LiveEncoder, PacketCost, PacketReport, Playback, Shown, Wanted};
 
 const SIZE: (u16, u16) = (64, 48);
 const BPS: u32 = 200_000;
@@ -15,6 +17,11 @@ fn picture(number: usize) -> Vec<u8> {
     luma.chain((0..width * height / 2).map(|at| (100 + at % 40) as u8)).collect()
 }
 
+/// At 30 pictures per second.
+fn wanted(time_ms: i64, bitrate_bps: u32, keyframe: bool) -> Wanted {
+    Wanted { time_ms, frame_rate: 30.0, bitrate_bps, keyframe }
+}
+
 /// Loss by a fixed sequence of numbers.
 struct Draws(u32);
 
@@ -28,27 +35,27 @@ impl Draws {
 /// Both ends, and feedback some frames later.
 struct Call {
     live: Live,
-    playback: Playback,
+    playback: Player,
     draws: Draws,
-    feedback: Vec<Vec<(u32, u16, bool)>>,
+    feedback: Vec<Vec<PacketReport>>,
     sent: u32,
     astray: u32,
 }
 
 impl Call {
     fn new() -> Self {
-        let live = Live::open(SIZE.0, SIZE.1, 0, 0).unwrap();
-        Self { live, playback: Playback::default(), draws: Draws(1), feedback: Vec::new(), sent: 0, astray: 0 }
+        let live = Live::open(SIZE, 0, 0).unwrap();
+        Self { live, playback: Player::default(), draws: Draws(1), feedback: Vec::new(), sent: 0, astray: 0 }
     }
 
     /// Send a picture of which a share of packets is lost; what is shown.
     fn send(&mut self, loss_percent: u32, keyframe: bool) -> (Coded, Option<Shown>) {
-        let coded = self.live.encode(&picture(self.sent as usize), 30.0, BPS, keyframe).unwrap();
+        let coded = self.live.encode(&picture(self.sent as usize), wanted(0, BPS, keyframe)).unwrap();
         let mut bundle = Bundle::parse(&coded.bytes).unwrap();
-        let (mut told, mut came) = (Vec::new(), Vec::new());
+        let (mut told, mut came, packets) = (Vec::new(), Vec::new(), bundle.packets.len() as u16);
         for (index, packet) in (0..).zip(bundle.packets) {
             let arrived = self.draws.percent() >= loss_percent;
-            told.push((self.sent, index, arrived));
+            told.push(PacketReport { frame: self.sent, place: index, packets, arrived });
             came.extend(arrived.then_some(packet));
         }
         self.feedback.push(told);
@@ -64,7 +71,7 @@ impl Call {
     fn hear(&mut self, lost: bool) {
         let reports = self.feedback.remove(0);
         if !lost {
-            self.live.take_reports(&reports);
+            self.live.take_reports(&reports).unwrap();
         }
     }
 
@@ -148,8 +155,9 @@ fn a_wrong_belief_is_found_and_a_key_frame_ends_it() {
     call.draws = Draws(1);
     let (coded, _) = call.send(60, false);
     let told = call.feedback.remove(0);
-    assert!(told.iter().any(|(_, _, arrived)| !arrived) && !coded.keyframe);
-    call.live.take_reports(&told.iter().map(|&(frame, index, _)| (frame, index, true)).collect::<Vec<_>>());
+    assert!(told.iter().any(|report| !report.arrived) && !coded.keyframe);
+    let all_came: Vec<_> = told.iter().map(|&report| PacketReport { arrived: true, ..report }).collect();
+    call.live.take_reports(&all_came).unwrap();
     call.send(0, false);
     call.hear(false);
     assert!(call.playback.is_astray());
@@ -164,11 +172,11 @@ fn a_wrong_belief_is_found_and_a_key_frame_ends_it() {
 
 #[test]
 fn late_packets_change_what_follows_as_if_they_had_come_in_time() {
-    let mut live = Live::open(SIZE.0, SIZE.1, 0, 0).unwrap();
-    let (mut plain, mut late) = (Playback::default(), Playback::default());
+    let mut live = Live::open(SIZE, 0, 0).unwrap();
+    let (mut plain, mut late) = (Player::default(), Player::default());
     let mut held: Vec<(usize, Vec<u8>)> = Vec::new();
     for number in 0..12 {
-        let bytes = live.encode(&picture(number), 30.0, BPS, false).unwrap().bytes;
+        let bytes = live.encode(&picture(number), wanted(0, BPS, false)).unwrap().bytes;
         let shown = plain.decode(&bytes).unwrap();
         for (_, bytes) in held.extract_if(.., |(at, _)| *at + 2 == number) {
             // Of a frame that was shown in part, or not at all; and a copy of it.
@@ -193,15 +201,15 @@ fn late_packets_change_what_follows_as_if_they_had_come_in_time() {
 
 #[test]
 fn another_size_is_another_stream_and_what_is_left_of_the_old_one_is_not_shown() {
-    let mut live = Live::open(SIZE.0, SIZE.1, 0, 0).unwrap();
-    let mut playback = Playback::default();
-    let old = live.encode(&picture(0), 30.0, BPS, false).unwrap().bytes;
+    let mut live = Live::open(SIZE, 0, 0).unwrap();
+    let mut playback = Player::default();
+    let old = live.encode(&picture(0), wanted(0, BPS, false)).unwrap().bytes;
     playback.decode(&old).unwrap().unwrap();
-    let rest = live.encode(&picture(1), 30.0, BPS, false).unwrap().bytes;
-    live.resize(32, 32).unwrap();
+    let rest = live.encode(&picture(1), wanted(0, BPS, false)).unwrap().bytes;
+    live.resize(EncoderSettings { size: (32, 32), frame_rate: 30.0, bitrate_bps: BPS }).unwrap();
     let small = vec![90; 32 * 32 * 3 / 2];
-    let coded = live.encode(&small, 30.0, BPS, false).unwrap();
-    let delta = live.encode(&small, 30.0, BPS, false).unwrap().bytes;
+    let coded = live.encode(&small, wanted(0, BPS, false)).unwrap();
+    let delta = live.encode(&small, wanted(0, BPS, false)).unwrap().bytes;
     assert!(coded.keyframe);
     assert!(playback.decode(&delta).unwrap_err().to_string().contains("no key frame"));
     assert_eq!(playback.decode(&coded.bytes).unwrap().map(|shown| shown.width), Some(32));
@@ -211,13 +219,13 @@ fn another_size_is_another_stream_and_what_is_left_of_the_old_one_is_not_shown()
 
 #[test]
 fn frames_cost_on_the_wire_what_the_bitrate_leaves_and_no_packet_is_too_large() {
-    let mut live = Live::open(SIZE.0, SIZE.1, 0, 0).unwrap();
+    let mut live = Live::open(SIZE, 0, 0).unwrap();
     let cost = PacketCost { max_bytes: 300, ..PacketCost::default() };
-    live.set_cost(cost);
+    live.set_packet_cost(cost);
     for (number, strict) in (0..40).map(|number| (number, number >= 20)) {
         live.set_strict(strict);
         let bps = if number % 20 < 10 { 60_000 } else { 200_000 };
-        let coded = live.encode(&picture(number), 30.0, bps, false).unwrap();
+        let coded = live.encode(&picture(number), wanted(0, bps, false)).unwrap();
         let packets = Bundle::parse(&coded.bytes).unwrap().packets;
         assert!(packets.iter().all(|packet| packet.len() <= 300) && packets.len() >= 2);
         let wire: usize = packets.iter().map(|packet| packet.len() + 69).sum();
@@ -229,10 +237,10 @@ fn frames_cost_on_the_wire_what_the_bitrate_leaves_and_no_packet_is_too_large() 
 /// Four shares of a key frame, and one of another, are more than 64 packets of this size hold.
 #[test]
 fn a_frame_that_64_packets_cannot_hold_is_made_smaller() {
-    let mut live = Live::open(SIZE.0, SIZE.1, 0, 0).unwrap();
-    live.set_cost(PacketCost { max_bytes: 50, ..PacketCost::default() });
+    let mut live = Live::open(SIZE, 0, 0).unwrap();
+    live.set_packet_cost(PacketCost { max_bytes: 50, ..PacketCost::default() });
     for number in 0..4 {
-        let coded = live.encode(&picture(7 * number), 30.0, 4_000_000, number == 2).unwrap();
+        let coded = live.encode(&picture(7 * number), wanted(0, 4_000_000, number == 2)).unwrap();
         let packets = Bundle::parse(&coded.bytes).unwrap().packets;
         assert!(packets.iter().all(|packet| packet.len() <= 50) && packets.len() <= 64);
     }
@@ -240,7 +248,7 @@ fn a_frame_that_64_packets_cannot_hold_is_made_smaller() {
 
 #[test]
 fn what_is_no_frame_is_refused() {
-    let mut playback = Playback::default();
+    let mut playback = Player::default();
     for bytes in [&[][..], &[0, 0, 0], &[0; 4], &[0, 0, 0, 0, 0, 9, 1], &[0, 0, 0, 0, 0, 1, 7], &[0, 0, 0, 0, 0]] {
         assert!(playback.decode(bytes).is_err(), "{bytes:?}");
     }

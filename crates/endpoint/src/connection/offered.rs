@@ -1,7 +1,8 @@
 //! What a receiving end reads from another's offer besides what the WebRTC library reads: which packets are the
 //! video, and which repeat it.
 
-use crate::codec::{Codec, PARITY_NAME, rtp_name};
+use crate::connection::PARITY_NAME;
+use legato_codec::Coding;
 
 /// The video of an offer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,12 +18,13 @@ pub struct OfferedVideo {
 }
 
 impl OfferedVideo {
-    /// Read it, in this codec; what is missing is absent.
-    pub fn of(sdp: &str, codec: Codec) -> Self {
+    /// Read it, in this coding; what is missing is absent.
+    pub fn of(sdp: &str, coding: Coding) -> Self {
         // RFC 5576 §4.2, RFC 4588 §8.1: first the stream, then the one that repairs it.
         let pair = sdp.lines().find_map(|line| line.trim_end().strip_prefix("a=ssrc-group:FID "));
         let ssrc = pair.and_then(|pair| pair.split(' ').next()?.parse().ok());
-        Self { ssrc, types: types(sdp, rtp_name(codec)), repair: repair_types(sdp), parity: types(sdp, PARITY_NAME) }
+        let video = types(sdp, coding.codec().rtp.name);
+        Self { ssrc, types: video, repair: repair_types(sdp), parity: types(sdp, PARITY_NAME) }
     }
 }
 
@@ -40,16 +42,18 @@ fn types(sdp: &str, codec: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use legato_codec::Recovery;
 
     #[test]
     fn the_video_is_the_first_of_the_pair_and_types_match_their_codec() {
         let sdp = "a=rtpmap:96 H264/90000\r\na=rtpmap:97 rtx/90000\r\na=rtpmap:98 VP8/90000\r\na=rtpmap:99 VP9/90000\r\n\
                    a=rtpmap:110 rtx/90000\r\na=rtpmap:111 x-legato-parity/90000\r\na=ssrc-group:FID 17 18\r\na=ssrc:17 cname:x\r\n";
         let video = |types| OfferedVideo { ssrc: Some(17), types, repair: vec![97, 110], parity: vec![111] };
-        assert_eq!(OfferedVideo::of(sdp, Codec::H264), video(vec![96]));
-        assert_eq!(OfferedVideo::of(sdp, Codec::Vp8), video(vec![98]));
-        assert_eq!(OfferedVideo::of(sdp, Codec::Vp9), video(vec![99]));
+        for (codec, payload_type) in [("h264", 96), ("vp8", 98), ("vp9", 99)] {
+            let coding = Coding::new(codec, Recovery::Nack).unwrap();
+            assert_eq!(OfferedVideo::of(sdp, coding), video(vec![payload_type]));
+        }
         let nothing = "a=rtpmap:x rtx/90000\r\na=ssrc-group:FID y\r\n";
-        assert_eq!(OfferedVideo::of(nothing, Codec::H264), OfferedVideo::default());
+        assert_eq!(OfferedVideo::of(nothing, Coding::default()), OfferedVideo::default());
     }
 }

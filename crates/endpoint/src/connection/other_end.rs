@@ -1,6 +1,6 @@
 //! The other end of a connection, as far as the connection must know it.
 
-use crate::codec::Codec;
+use legato_codec::Coding;
 
 /// The kind of end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,9 +20,10 @@ impl OtherEnd {
         self == Self::Ours { steers: true }
     }
 
-    /// Whether it restores packets of a video in this codec by parity. Where what came of a frame is shown, no packet needs others.
-    pub fn takes_parity(self, codec: Codec) -> bool {
-        self != Self::Browser && !codec.tolerates_loss()
+    /// Whether it restores packets of a video in this coding by parity. Where what came of a frame is shown, no packet
+    /// needs others.
+    pub fn takes_parity(self, coding: Coding) -> bool {
+        self != Self::Browser && !coding.shows_in_part()
     }
 
     /// Bytes of header extensions beyond the transport-wide number: the departure time takes four, the frame's PSNR

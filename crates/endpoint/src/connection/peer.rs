@@ -10,8 +10,8 @@
 //! into the sender's.
 
 use crate::clock::Clock;
-use crate::codec::Codec;
 use crate::connection::coded_psnr::{self, CodedPsnr};
+use crate::connection::known_names::library_format;
 use crate::connection::other_end::OtherEnd;
 use crate::connection::rtcp_bytes::{Received, RtcpBytes};
 use crate::connection::sdp::{
@@ -20,6 +20,7 @@ use crate::connection::sdp::{
 use crate::error::Error;
 use crate::network::event::Media;
 use crate::pictures::camera::Payload;
+use legato_codec::Coding;
 use legato_control::PacketKind;
 use legato_media::packet::{FEC_SSRC, MediaPacket, RTX_SSRC, VIDEO_SSRC};
 use legato_media::packetizer::IP_UDP_BYTES;
@@ -27,7 +28,6 @@ use legato_units::Timestamp;
 use legato_wire::rtp::{self, ExtensionIds};
 use std::net::SocketAddr;
 use std::time::Instant;
-use str0m::format::{self, FormatParams};
 use str0m::media::{Frequency, MediaKind, Mid};
 use str0m::net::{Protocol, Receive};
 use str0m::rtp::{Extension, ExtensionValues, RawPacket, RtpWrite, Ssrc};
@@ -37,7 +37,7 @@ use str0m::{Candidate, Event, IceConnectionState, IceCreds, Input, Output, Rtc, 
 pub struct Peer {
     rtc: Rtc,
     local: SocketAddr,
-    codec: Codec,
+    coding: Coding,
     other: OtherEnd,
     rtx_seq: u64,
     padding_seq: u64,
@@ -72,7 +72,7 @@ const CLOCK_HZ: i128 = 90_000;
 
 impl Peer {
     /// A connection at `local`, a bound address.
-    pub fn new(local: SocketAddr, clock: Clock, codec: Codec, other: OtherEnd) -> Result<Self, Error> {
+    pub fn new(local: SocketAddr, clock: Clock, coding: Coding, other: OtherEnd) -> Result<Self, Error> {
         let mut config = RtcConfig::new()
             .clear_codecs()
             .clear_extension_map()
@@ -83,21 +83,10 @@ impl Peer {
             config = config.set_extension(SEND_TIME_ID, Extension::AbsoluteSendTime);
             config = config.set_extension(CODED_PSNR_ID, coded_psnr::extension());
         }
+        let (codec, parameters) = library_format(coding.codec().rtp);
         for payload_type in [VIDEO_PT, RTX_PT, PADDING_PT, PARITY_PT] {
-            let (payload_type, codecs) = (payload_type.into(), config.codec_config());
-            match codec {
-                Codec::H264 | Codec::H264References => codecs.add_h264(payload_type, None, true, 0x42_e01f),
-                // The library knows no codec but its own. It reads no payload, so that of the hybrid codec can be any.
-                Codec::Vp8 | Codec::Hybrid => {
-                    let (codec, rate, format) = (format::Codec::Vp8, Frequency::NINETY_KHZ, FormatParams::default());
-                    codecs.add_config(payload_type, None, codec, rate, None, format);
-                }
-                Codec::Vp9 => {
-                    let (codec, rate) = (format::Codec::Vp9, Frequency::NINETY_KHZ);
-                    let format = FormatParams { profile_id: Some(0), ..FormatParams::default() };
-                    codecs.add_config(payload_type, None, codec, rate, None, format);
-                }
-            }
+            let rate = Frequency::NINETY_KHZ;
+            config.codec_config().add_config(payload_type.into(), None, codec, rate, None, parameters);
         }
         let mut rtc = config.build(clock.instant(clock.now()));
         let candidate = Candidate::host(local, "udp").map_err(|error| Error::System(format!("{local}: {error}")))?;
@@ -109,12 +98,12 @@ impl Peer {
             api.declare_stream_tx(Ssrc::from(ssrc), None, mid, None);
         }
         let rtcp = RtcpBytes::counting_from(clock.instant(clock.now()));
-        Ok(Self { rtc, local, codec, other, rtx_seq: 0, padding_seq: 0, rtcp, odd_sizes: 0, unreadable: 0 })
+        Ok(Self { rtc, local, coding, other, rtx_seq: 0, padding_seq: 0, rtcp, odd_sizes: 0, unreadable: 0 })
     }
 
     /// Whether the other end restores packets by parity.
     pub fn takes_parity(&self) -> bool {
-        self.other.takes_parity(self.codec)
+        self.other.takes_parity(self.coding)
     }
 
     /// The offer for the other end.
@@ -122,8 +111,8 @@ impl Peer {
         let api = self.rtc.direct_api();
         let IceCreds { ufrag, pass } = api.local_ice_credentials();
         let fingerprint = api.local_dtls_fingerprint().to_string();
-        let (address, codec, other) = (self.local, self.codec, self.other);
-        Offer { address, codec, other, ufrag: &ufrag, password: &pass, fingerprint: &fingerprint }.to_sdp()
+        let (address, coding, other) = (self.local, self.coding, self.other);
+        Offer { address, coding, other, ufrag: &ufrag, password: &pass, fingerprint: &fingerprint }.to_sdp()
     }
 
     /// Take the other end's answer; ICE begins. The certificate must be the one named in the answer.
@@ -280,7 +269,7 @@ mod tests {
     #[test]
     fn an_offer_names_the_socket() {
         let address = "127.0.0.1:4321".parse().unwrap();
-        let mut peer = Peer::new(address, Clock::starting_now(), Codec::H264, OtherEnd::Browser).unwrap();
+        let mut peer = Peer::new(address, Clock::starting_now(), Coding::default(), OtherEnd::Browser).unwrap();
         let sdp = peer.offer();
         assert!(sdp.contains("127.0.0.1 4321 typ host") && sdp.contains("a=fingerprint:sha-256 "), "{sdp}");
     }

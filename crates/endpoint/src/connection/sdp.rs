@@ -2,10 +2,10 @@
 //! transport-wide feedback, no simulcast, no audio. Written and parsed here instead of by the WebRTC library, because the
 //! retransmission and padding packets are ours too: the library must treat them as separate streams.
 
-use crate::codec::{Codec, PARITY_NAME, rtp_name};
-use crate::connection::coded_psnr;
 use crate::connection::other_end::OtherEnd;
+use crate::connection::{PARITY_NAME, coded_psnr};
 use crate::error::Error;
+use legato_codec::{Coding, RtpFormat};
 use legato_media::packet::{FEC_SSRC, RTX_SSRC, VIDEO_SSRC};
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -38,8 +38,8 @@ const SEND_TIME_URI: &str = "http://www.webrtc.org/experiments/rtp-hdrext/abs-se
 pub struct Offer<'a> {
     /// Where the socket listens.
     pub address: SocketAddr,
-    /// The codec of the video.
-    pub codec: Codec,
+    /// What the video is coded with.
+    pub coding: Coding,
     /// The end it is for.
     pub other: OtherEnd,
     /// ICE user name fragment …
@@ -65,7 +65,7 @@ impl Offer<'_> {
         line(format_args!("t=0 0"));
         line(format_args!("a=group:BUNDLE 0"));
         let ours = self.other != OtherEnd::Browser;
-        let parity = self.other.takes_parity(self.codec);
+        let parity = self.other.takes_parity(self.coding);
         let further = [(ours, PADDING_PT), (parity, PARITY_PT)];
         let further: String = further.iter().filter(|(has, _)| *has).map(|(_, kind)| format!(" {kind}")).collect();
         line(format_args!("m=video {port} UDP/TLS/RTP/SAVPF {VIDEO_PT} {RTX_PT}{further}"));
@@ -87,25 +87,17 @@ impl Offer<'_> {
         line(format_args!("a=msid:legato video"));
         line(format_args!("a=rtcp-mux"));
         line(format_args!("a=rtcp-rsize"));
-        let name = rtp_name(self.codec);
+        let RtpFormat { name, parameters } = self.coding.codec().rtp;
         line(format_args!("a=rtpmap:{VIDEO_PT} {name}/90000"));
-        let repair: &[&str] = if self.codec.tolerates_loss() { &[] } else { &["nack"] };
+        let repair: &[&str] = if self.coding.shows_in_part() { &[] } else { &["nack"] };
         for feedback in repair.iter().chain(&["nack pli", "ccm fir", "transport-cc"]) {
             line(format_args!("a=rtcp-fb:{VIDEO_PT} {feedback}"));
         }
         if self.other.steers() {
             line(format_args!("a=rtcp-fb:{VIDEO_PT} goog-remb"));
         }
-        let profile = match self.codec {
-            Codec::H264 | Codec::H264References => {
-                Some("level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f")
-            }
-            // [rfc7741] §6.2.1: VP8 has no parameter that an offer must name.
-            Codec::Vp8 | Codec::Hybrid => None,
-            Codec::Vp9 => Some("profile-id=0"),
-        };
-        if let Some(profile) = profile {
-            line(format_args!("a=fmtp:{VIDEO_PT} {profile}"));
+        if let Some(parameters) = parameters {
+            line(format_args!("a=fmtp:{VIDEO_PT} {parameters}"));
         }
         line(format_args!("a=rtpmap:{RTX_PT} rtx/90000"));
         line(format_args!("a=fmtp:{RTX_PT} apt={VIDEO_PT}"));
@@ -147,8 +139,8 @@ pub struct Answer {
 const MAX_SDP_BYTES: usize = 64 << 10;
 
 impl Answer {
-    /// Parse an answer to our offer of video in `codec`; refuses one that does not accept the offer.
-    pub fn parse(sdp: &str, codec: Codec) -> Result<Self, Error> {
+    /// Parse an answer to our offer of video in `coding`; refuses one that does not accept the offer.
+    pub fn parse(sdp: &str, coding: Coding) -> Result<Self, Error> {
         let refused = |what: &str| Error::Sdp(format!("the answer of the other end: {what}"));
         if sdp.len() > MAX_SDP_BYTES {
             return Err(refused("more than 64 KiB"));
@@ -161,7 +153,7 @@ impl Answer {
             return Err(refused("it takes no video"));
         }
         if !media.split(' ').skip(2).any(|format| format == VIDEO_PT.to_string()) {
-            let name = rtp_name(codec);
+            let name = coding.codec().rtp.name;
             return Err(refused(&format!("it cannot decode {name}: a build of the browser with that codec is needed")));
         }
         if !lines().any(|line| line == format!("a=extmap:{TRANSPORT_SEQ_ID} {TRANSPORT_SEQ_URI}")) {
@@ -193,6 +185,7 @@ impl Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use legato_codec::Recovery;
 
     fn answer(setup: &str, media: &str) -> String {
         format!(
@@ -204,7 +197,7 @@ mod tests {
     #[test]
     fn the_answer_to_an_offer_is_read() {
         let read =
-            Answer::parse(&answer("a=setup:active", "m=video 9 UDP/TLS/RTP/SAVPF 102 103"), Codec::H264).unwrap();
+            Answer::parse(&answer("a=setup:active", "m=video 9 UDP/TLS/RTP/SAVPF 102 103"), Coding::default()).unwrap();
         assert_eq!((read.ufrag.as_str(), read.password.as_str()), ("ab", "cd"));
         assert!(read.begins_dtls);
         assert_eq!(read.candidates, ["candidate:1 1 udp 5 127.0.0.1 9 typ host"]);
@@ -220,7 +213,7 @@ mod tests {
             (String::new(), "no line m=video"),
         ];
         for (sdp, why) in cases {
-            let error = Answer::parse(&sdp, Codec::H264).unwrap_err().to_string();
+            let error = Answer::parse(&sdp, Coding::default()).unwrap_err().to_string();
             assert!(error.contains(why), "{error}");
         }
     }
@@ -228,33 +221,33 @@ mod tests {
     #[test]
     fn the_offer_names_the_socket_and_both_streams() {
         let address = "127.0.0.1:5004".parse().unwrap();
-        let of = |codec, other| {
-            Offer { address, codec, other, ufrag: "u", password: "p", fingerprint: "sha-256 AA" }.to_sdp()
+        let of_coding = |coding, other| {
+            Offer { address, coding, other, ufrag: "u", password: "p", fingerprint: "sha-256 AA" }.to_sdp()
         };
-        let sdp = of(Codec::H264, OtherEnd::Browser);
+        let of = |codec, other| of_coding(Coding::new(codec, Recovery::Nack).unwrap(), other);
+        let sdp = of("h264", OtherEnd::Browser);
         assert!(sdp.contains("a=candidate:1 1 udp 2130706431 127.0.0.1 5004 typ host\r\n"));
         assert!(sdp.contains(&format!("a=ssrc-group:FID {VIDEO_SSRC} {RTX_SSRC}\r\n")));
         assert!(sdp.contains("a=rtpmap:102 H264/90000\r\n") && sdp.contains("a=fmtp:102 level"));
         assert!(!sdp.contains(SEND_TIME_URI) && !sdp.contains(&format!("a=ssrc:{PADDING_SSRC}")));
-        let sdp = of(Codec::H264, OtherEnd::Ours { steers: true });
+        let sdp = of("h264", OtherEnd::Ours { steers: true });
         assert!(sdp.contains(SEND_TIME_URI) && sdp.contains(&format!("a=ssrc:{PADDING_SSRC}")));
         assert!(sdp.contains("SAVPF 102 103 104 105\r\n") && sdp.contains("a=rtpmap:105 x-legato-parity/90000\r\n"));
         // [rfc7741] §6.2.1: VP8 has only its name and clock.
-        let sdp = of(Codec::Vp8, OtherEnd::Browser);
+        let sdp = of("vp8", OtherEnd::Browser);
         assert!(sdp.contains("a=rtpmap:102 VP8/90000\r\n") && !sdp.contains("a=fmtp:102"));
-        let sdp = of(Codec::Vp9, OtherEnd::Browser);
+        let sdp = of("vp9", OtherEnd::Browser);
         assert!(sdp.contains("a=rtcp-fb:102 nack\r\n"));
-        let hybrid = of(Codec::Hybrid, OtherEnd::Ours { steers: false });
-        assert!(
-            hybrid.contains("a=rtpmap:102 x-legato-hybrid/90000\r\n") && hybrid.contains("a=rtcp-fb:102 nack pli\r\n")
-        );
-        assert!(!hybrid.contains("a=rtcp-fb:102 nack\r\n"), "nothing is sent again");
-        assert!(!hybrid.contains("x-legato-parity") && !sdp.contains("x-legato-parity"));
-        let references = of(Codec::H264References, OtherEnd::Ours { steers: false });
-        assert!(
-            references.contains("a=rtpmap:102 H264/90000\r\n") && references.contains("a=rtcp-fb:102 nack pli\r\n")
-        );
-        assert!(!references.contains("a=rtcp-fb:102 nack\r\n") && !references.contains("x-legato-parity"));
         assert!(sdp.contains("a=rtpmap:102 VP9/90000\r\n") && sdp.contains("a=fmtp:102 profile-id=0\r\n"));
+        assert!(!sdp.contains("x-legato-parity"));
+        for coding in Coding::all().filter(|coding| coding.shows_in_part()) {
+            let sdp = of_coding(coding, OtherEnd::Ours { steers: false });
+            let name = coding.codec().rtp.name;
+            assert!(
+                sdp.contains(&format!("a=rtpmap:102 {name}/90000\r\n")) && sdp.contains("a=rtcp-fb:102 nack pli\r\n")
+            );
+            assert!(!sdp.contains("a=rtcp-fb:102 nack\r\n"), "nothing is sent again");
+            assert!(!sdp.contains("x-legato-parity"));
+        }
     }
 }

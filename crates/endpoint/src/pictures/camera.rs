@@ -5,15 +5,13 @@
 //! [`PictureSource::Filling`] does without pictures and codec. The bitrate changes with each picture, the size with
 //! the quantiser if the scenario enables it (`sizes.rs`).
 
-use crate::codec::Codec;
 use crate::error::Error;
 use crate::pictures::ahead::Measured;
 use crate::pictures::coder::{Coded, CodedSource, Coder};
-use crate::pictures::payloads::Payloads;
 use crate::pictures::source::{PictureSource, Pictures};
 use crate::viewing::viewed::CodedCall;
 use crate::viewing::vmaf::VmafProgram;
-use legato_codec::PacketReport;
+use legato_codec::{Coding, PacketReport, Payloads};
 use legato_control::{FramePlace, PacketKind, PacketReports};
 use legato_media::{Content, EncodedFrame, Encoder, EncoderBudget, SourceFrame};
 use legato_units::{DataSize, Timestamp};
@@ -26,7 +24,7 @@ use std::thread::{self, JoinHandle};
 /// The camera's side that a call drives.
 pub struct Camera {
     source: CodedSource,
-    codec: Codec,
+    coding: Coding,
     /// Bytes of each packet's piece that frames leave empty.
     room: u16,
     adapts: bool,
@@ -87,12 +85,12 @@ pub struct Payload {
 const FRAMES_KEPT: usize = 600;
 
 impl Camera {
-    /// Open the pictures in this codec; the encoder is for the sender. Refuses a codec that this build lacks.
-    pub fn open(source: &PictureSource, codec: Codec) -> Result<(Self, Box<dyn Encoder>), Error> {
-        codec.check()?;
+    /// Open the pictures in this coding; the encoder is for the sender. Refuses a codec that this build lacks.
+    pub fn open(source: &PictureSource, coding: Coding) -> Result<(Self, Box<dyn Encoder>), Error> {
+        coding.check()?;
         let (source, coded) = match *source {
             PictureSource::Filling { frame_rate } => (CodedSource::Filling(frame_rate), None),
-            _ => (CodedSource::Pictures(Pictures::open(source)?), Some(CodedCall::new(source.clone(), codec))),
+            _ => (CodedSource::Pictures(Pictures::open(source)?), Some(CodedCall::new(source.clone(), coding))),
         };
         let (sender, jobs) = mpsc::channel();
         let busy = Arc::new(AtomicBool::new(false));
@@ -104,12 +102,12 @@ impl Camera {
             busy: busy_too,
             measured: told,
             frames: frames.clone(),
-            hears: codec.tolerates_loss(),
+            hears: coding.shows_in_part(),
             keyframe_due: false,
             skipped: 0,
         };
         let (room, adapts) = (0, false);
-        let camera = Self { source, codec, room, adapts, coded, jobs, busy, measured, frames };
+        let camera = Self { source, coding, room, adapts, coded, jobs, busy, measured, frames };
         Ok((camera, Box::new(remote)))
     }
 
@@ -129,9 +127,9 @@ impl Camera {
         }
     }
 
-    /// The codec.
-    pub fn codec(&self) -> Codec {
-        self.codec
+    /// What its pictures are coded with.
+    pub fn coding(&self) -> Coding {
+        self.coding
     }
 
     /// Let the size of pictures change with the quantiser, by the rule of the simulated encoders.
@@ -155,8 +153,8 @@ impl Camera {
         self,
         report: impl Fn(Result<(EncodedFrame, Timestamp), String>) -> bool + Send + 'static,
     ) -> Result<(CodedFrames, JoinHandle<Option<CodedCall>>), Error> {
-        let Self { source, codec, room, adapts, coded: mut whole, jobs, busy, measured, frames } = self;
-        let mut coder = Coder::new(source, codec, room, measured, adapts)?;
+        let Self { source, coding, room, adapts, coded: mut whole, jobs, busy, measured, frames } = self;
+        let mut coder = Coder::new(source, coding, room, measured, adapts)?;
         let kept = frames.clone();
         let work = move || {
             let mut sequence = 0;
@@ -292,13 +290,14 @@ impl CodedFrames {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use legato_codec::Recovery;
     use legato_media::FrameRate;
     use legato_units::DataRate;
 
     /// Three pictures, the second of which comes before the first is coded; returns the first and the third as coded.
-    fn two_of_three(codec: Codec) -> [EncodedFrame; 2] {
+    fn two_of_three(coding: Coding) -> [EncodedFrame; 2] {
         let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
-        let (camera, mut encoder) = Camera::open(&source, codec).unwrap();
+        let (camera, mut encoder) = Camera::open(&source, coding).unwrap();
         let (reports, inbox) = mpsc::channel();
         let picture = |frame: u64| SourceFrame {
             frame,
@@ -334,15 +333,16 @@ mod tests {
 
     #[test]
     fn frames_come_by_mail_with_their_payloads_and_a_busy_encoder_skips_pictures() {
-        let frames = two_of_three(Codec::H264);
+        let coding = |codec| Coding::new(codec, Recovery::Nack).unwrap();
+        let frames = two_of_three(coding("h264"));
         assert!(frames.iter().all(|frame| frame.head_bytes > 0));
-        if let Err(error) = Codec::Vp8.check() {
+        if let Err(error) = coding("vp8").check() {
             let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
-            assert_eq!(Camera::open(&source, Codec::Vp8).err(), Some(error.into()));
+            assert_eq!(Camera::open(&source, coding("vp8")).err(), Some(error.into()));
             return;
         }
-        for codec in [Codec::Vp8, Codec::Vp9] {
-            assert!(two_of_three(codec).iter().all(|frame| frame.head_bytes == 0));
+        for codec in ["vp8", "vp9"] {
+            assert!(two_of_three(coding(codec)).iter().all(|frame| frame.head_bytes == 0));
         }
     }
 }

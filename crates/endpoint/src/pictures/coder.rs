@@ -1,20 +1,11 @@
 //! From pictures to coded frames: the encoders of a call behind one interface, and their frames ready to be cut into
 //! packets.
 
-use crate::codec::Codec;
 use crate::error::Error;
 use crate::pictures::ahead::{Ahead, Measured};
-use crate::pictures::h264_payload::H264Frame;
-use crate::pictures::hybrid_payload::HybridFrame;
-use crate::pictures::payloads::Payloads;
 use crate::pictures::sizes::Sizes;
-use crate::pictures::sliced_payload::SlicedFrame;
 use crate::pictures::source::Pictures;
-use crate::pictures::vp8_payload::Vp8Frame;
-use crate::pictures::vp9_payload::Vp9Frame;
-use crate::pictures::{hybrid_payload, sliced_payload};
-use legato_codec::hybrid::Bundle;
-use legato_codec::{LiveEncoder, PacketCost, PacketReport};
+use legato_codec::{CodedFrame, Coding, EncoderSettings, LiveEncoder, PacketReport, Payloads, Wanted};
 use legato_media::{EncoderBudget, FrameRate, PictureRate, SourceFrame};
 
 /// Where coded frames come from.
@@ -27,7 +18,7 @@ pub enum CodedSource {
 
 /// Makes coded frames.
 pub struct Coder {
-    codec: Codec,
+    coding: Coding,
     /// Bytes of each packet's piece that frames leave empty.
     room: u16,
     kind: Kind,
@@ -40,10 +31,9 @@ enum Kind {
 
 struct LiveCoder {
     pictures: Ahead,
-    codec: Codec,
     sizes: Sizes,
     rate: PictureRate,
-    encoder: LiveEncoder,
+    encoder: Box<dyn LiveEncoder>,
 }
 
 /// One coded frame.
@@ -72,16 +62,22 @@ const LEAST_BITRATE_BPS: u64 = 20_000;
 impl Coder {
     /// Open the encoder. Each packet's piece of a frame leaves `room` bytes empty; the complexity of pictures is
     /// written to `measured`. `adapts`: their size changes with the quantiser.
-    pub fn new(source: CodedSource, codec: Codec, room: u16, measured: Measured, adapts: bool) -> Result<Self, Error> {
+    pub fn new(
+        source: CodedSource,
+        coding: Coding,
+        room: u16,
+        measured: Measured,
+        adapts: bool,
+    ) -> Result<Self, Error> {
         let kind = match source {
             CodedSource::Filling(frame_rate) => Kind::Filling(frame_rate),
             CodedSource::Pictures(pictures) => {
-                let mut live = LiveCoder::new(Ahead::new(pictures, measured), codec, adapts)?;
-                live.encoder.set_packet_cost(packet_cost(codec, room));
+                let mut live = LiveCoder::new(Ahead::new(pictures, measured), coding, adapts)?;
+                live.encoder.set_packet_cost(coding.packet_cost(room));
                 Kind::Live(Box::new(live))
             }
         };
-        Ok(Self { codec, room, kind })
+        Ok(Self { coding, room, kind })
     }
 
     /// Luma columns and rows of the last picture, and their place on the ladder.
@@ -114,7 +110,7 @@ impl Coder {
         let (bytes, keyframe, qp, psnr_db) = match &mut self.kind {
             Kind::Filling(frame_rate) => {
                 let length = f64::from(encoder_bps(budget, frame_rate.as_f64())) / 8.0 / frame_rate.as_f64();
-                (filling(self.codec, length as usize, keyframe), keyframe, 30, None)
+                ((self.coding.codec().filling)(length as usize, keyframe), keyframe, 30, None)
             }
             Kind::Live(live) => {
                 let coded = live.code(picture, budget)?;
@@ -122,78 +118,46 @@ impl Coder {
             }
         };
         let (size, rung) = self.size();
-        let frame: Box<dyn Payloads> = match self.codec {
-            Codec::H264 => Box::new(H264Frame::new(&bytes, self.room)?),
-            Codec::Vp8 => Box::new(Vp8Frame::new(&bytes, number, self.room)),
-            Codec::Vp9 => Box::new(Vp9Frame::new(&bytes, keyframe.then_some(size), number, self.room)),
-            Codec::Hybrid => Box::new(HybridFrame::new(&bytes, keyframe, self.room)?),
-            Codec::H264References => Box::new(SlicedFrame::new(&bytes, self.room)?),
-        };
+        let coded = CodedFrame { bytes: &bytes, keyframe, size, number };
+        let frame = self.coding.payloads(&coded, self.room)?;
         Ok(Coded { bytes, frame, keyframe, qp, psnr_db, size, rung })
     }
 }
 
 impl LiveCoder {
-    fn new(pictures: Ahead, codec: Codec, adapts: bool) -> Result<Self, Error> {
+    fn new(pictures: Ahead, coding: Coding, adapts: bool) -> Result<Self, Error> {
         let Pictures { width, height, frame_rate, .. } = pictures.pictures;
-        let (full, frame_rate) = ((width, height), frame_rate.as_f64() as f32);
-        let sizes = Sizes::new(full, codec, adapts);
+        let (size, frame_rate) = ((width, height), frame_rate.as_f64() as f32);
+        let sizes = Sizes::new(size, coding.codec().thresholds, adapts);
         let sizes = sizes.ok_or_else(|| Error::Encoder("pictures have no size".to_owned()))?;
-        let encoder = LiveEncoder::open(codec, full, frame_rate, FIRST_BITRATE_BPS)?;
+        let settings = EncoderSettings { size, frame_rate, bitrate_bps: FIRST_BITRATE_BPS };
+        let encoder = coding.encoder(settings)?;
         let rate = PictureRate::new(frame_rate);
-        Ok(Self { pictures, codec, sizes, rate, encoder })
+        Ok(Self { pictures, sizes, rate, encoder })
     }
 
     fn code(&mut self, picture: &SourceFrame, budget: &EncoderBudget) -> Result<legato_codec::Coded, Error> {
-        let Self { pictures, codec, sizes, rate, encoder } = self;
+        let Self { pictures, sizes, rate, encoder } = self;
         let pictures_per_s = rate.measure(picture.capture);
-        let bps = encoder_bps(budget, pictures_per_s.into());
+        let bitrate_bps = encoder_bps(budget, pictures_per_s.into());
         if sizes.steps(picture.capture, budget.bitrate) {
             // Another stream: it begins with a key frame.
             let frame_rate = pictures.pictures.frame_rate.as_f64() as f32;
-            encoder.resize(*codec, sizes.size(), frame_rate, bps)?;
+            encoder.resize(EncoderSettings { size: sizes.size(), frame_rate, bitrate_bps })?;
         }
         encoder.set_strict(budget.max_frame_size.is_some());
         let whole = pictures.take(picture.frame)?;
         let time_ms = picture.capture.as_nanos() / 1_000_000;
         let fitted = sizes.fit(whole, picture.frame);
-        let coded = encoder.encode(fitted, time_ms, pictures_per_s, bps, budget.keyframe)?;
+        let keyframe = budget.keyframe;
+        let coded = encoder.encode(fitted, Wanted { time_ms, frame_rate: pictures_per_s, bitrate_bps, keyframe })?;
         sizes.coded(coded.qp);
         Ok(coded)
     }
-}
-
-/// What packets cost a codec that makes them itself.
-fn packet_cost(codec: Codec, room: u16) -> PacketCost {
-    if codec == Codec::H264References { sliced_payload::packet_cost(room) } else { hybrid_payload::packet_cost(room) }
 }
 
 /// The bitrate for one picture, with which the live encoders work.
 fn encoder_bps(budget: &EncoderBudget, pictures_per_s: f64) -> u32 {
     let bps = budget.bitrate_within_limit(pictures_per_s).as_bps();
     bps.max(LEAST_BITRATE_BPS).min(u64::from(u32::MAX >> 1)) as u32
-}
-
-/// The same in packets of the hybrid codec: as many as are needed, none of which has its check sum.
-fn filling_packets(length: usize) -> Vec<u8> {
-    const PIECE: usize = 1_000;
-    let count = length.div_ceil(PIECE).clamp(1, 64);
-    let packet = |place: usize| {
-        let mut packet = vec![0x20, 0, 0, place as u8, count as u8, 0, 1];
-        packet.resize((length / count).clamp(8, PIECE), 0x55);
-        packet
-    };
-    Bundle { stream: 0, confirmed: None, packets: (0..count).map(packet).collect() }.to_bytes()
-}
-
-/// A frame of `length` bytes that no decoder accepts.
-fn filling(codec: Codec, length: usize, keyframe: bool) -> Vec<u8> {
-    let mut bytes = match codec {
-        Codec::H264 | Codec::H264References => vec![0, 0, 1, if keyframe { 0x65 } else { 0x41 }],
-        Codec::Vp8 => vec![u8::from(!keyframe), 0, 0],
-        Codec::Vp9 => vec![if keyframe { 0x80 } else { 0x84 }, 0, 0],
-        Codec::Hybrid => return filling_packets(length),
-    };
-    bytes.resize(bytes.len() + length, 0x55);
-    bytes
 }

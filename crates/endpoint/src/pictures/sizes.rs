@@ -5,10 +5,9 @@
 //! of samples of 320x180. A smaller picture is scaled down and then stamped with its number again, in squares as large as
 //! those of a whole one: scaled down they could not be read.
 
-use crate::codec::{Codec, thresholds};
 use crate::pictures::scaler::Scaler;
 use crate::pictures::stamp;
-use legato_media::encoder::size_rule::SizeRule;
+use legato_media::encoder::size_rule::{SizeRule, Thresholds};
 use legato_units::{DataRate, Timestamp};
 
 /// Chooses sizes, and makes pictures of them.
@@ -25,11 +24,11 @@ pub struct Sizes {
 const LEAST_SAMPLES: u32 = 320 * 180;
 
 impl Sizes {
-    /// For pictures of this size in this codec. Unless `adapts`, they stay as they are.
-    pub fn new(full: (u16, u16), codec: Codec, adapts: bool) -> Option<Self> {
+    /// For pictures of this size, in a codec of these thresholds. Unless `adapts`, they stay as they are.
+    pub fn new(full: (u16, u16), thresholds: Thresholds, adapts: bool) -> Option<Self> {
         let ladder = if adapts { ladder(full) } else { vec![full] };
         let heights: Vec<u16> = ladder.iter().map(|&(_, height)| height).collect();
-        let rule = SizeRule::new(&heights, thresholds(codec))?;
+        let rule = SizeRule::new(&heights, thresholds)?;
         Some(Self { rule, ladder, scalers: None, scaled: Vec::new() })
     }
 
@@ -92,6 +91,8 @@ mod tests {
     use crate::pictures::source::{PictureSource, Pictures};
     use legato_media::FrameRate;
 
+    const THRESHOLDS: Thresholds = Thresholds { low_qp: 24.0, high_qp: 37.0 };
+
     #[test]
     fn a_ladder_is_that_of_the_shipped_profiles() {
         assert_eq!(ladder((1_280, 720)), [(320, 180), (480, 270), (640, 360), (960, 540), (1_280, 720)]);
@@ -102,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_call_that_starts_low_starts_small_and_its_pictures_keep_their_numbers() {
-        let mut sizes = Sizes::new((640, 360), Codec::H264, true).unwrap();
+        let mut sizes = Sizes::new((640, 360), THRESHOLDS, true).unwrap();
         assert!(sizes.steps(Timestamp::ZERO, DataRate::from_kbps(200)));
         assert_eq!((sizes.size(), sizes.place()), ((320, 180), 0));
         let source = PictureSource::Generated { width: 640, height: 360, frame_rate: FrameRate::THIRTY };
@@ -120,7 +121,7 @@ mod tests {
 
     #[test]
     fn pictures_stay_as_they_are_where_nothing_adapts() {
-        let mut sizes = Sizes::new((640, 360), Codec::H264, false).unwrap();
+        let mut sizes = Sizes::new((640, 360), THRESHOLDS, false).unwrap();
         assert!(!sizes.steps(Timestamp::ZERO, DataRate::from_kbps(100)));
         assert_eq!(sizes.fit(&[5; 9], 1), [5; 9]);
         assert_eq!(sizes.size(), (640, 360));

@@ -2,10 +2,9 @@
 //! picture, and conceals nothing: after one that cannot be decoded it waits for a key frame.
 
 use crate::clock::Clock;
-use crate::codec::Codec;
 use crate::error::Error;
 use crate::pictures::stamp;
-use legato_codec::Playback;
+use legato_codec::{Coding, Playback};
 use legato_units::TimeDelta;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -55,13 +54,15 @@ impl Decoder {
     /// Start the thread. `sent_width`: luma columns of the numbered pictures, if the sender may have scaled them down.
     /// Each picture is reported, in the order of jobs; the thread ends once `report` returns false.
     pub fn start(
-        codec: Codec,
+        coding: Coding,
         sent_width: Option<u16>,
         report: impl Fn(Decoded) -> bool + Send + 'static,
     ) -> Result<Self, Error> {
-        let playback = Playback::new(codec)?;
+        let playback = coding.playback()?;
         let (jobs, inbox) = channel();
-        let work = move || decode_all(playback, sent_width, &inbox, &report);
+        // It knows by itself what it can decode.
+        let tolerant = coding.shows_in_part();
+        let work = move || decode_all(playback, tolerant, sent_width, &inbox, &report);
         let started = thread::Builder::new().name("legato-decoder".to_owned()).spawn(work);
         let thread = started.map_err(|error| Error::System(format!("the decoder's thread: {error}")))?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
@@ -84,15 +85,14 @@ impl Drop for Decoder {
 }
 
 fn decode_all(
-    mut playback: Playback,
+    mut playback: Box<dyn Playback>,
+    tolerant: bool,
     sent_width: Option<u16>,
     inbox: &Receiver<Job>,
     report: &dyn Fn(Decoded) -> bool,
 ) {
     let clock = Clock::starting_now();
     let mut lost = true;
-    // It knows by itself what it can decode.
-    let tolerant = playback.tolerates_loss();
     while let Ok(Job { picture, bytes, keyframe }) = inbox.recv() {
         let begun = clock.now();
         let decodable = keyframe || !lost || tolerant;
@@ -124,12 +124,12 @@ mod tests {
 
     #[test]
     fn pictures_come_back_with_their_numbers_and_after_a_loss_from_the_next_key_frame() {
-        for codec in Codec::ALL.into_iter().filter(|codec| codec.check().is_ok()) {
+        for coding in Coding::all() {
             let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
             let pictures = CodedSource::Pictures(Pictures::open(&source).unwrap());
-            let mut coder = Coder::new(pictures, codec, 0, Measured::default(), false).unwrap();
+            let mut coder = Coder::new(pictures, coding, 0, Measured::default(), false).unwrap();
             let (reports, inbox) = channel();
-            let decoder = Decoder::start(codec, None, move |decoded| reports.send(decoded).is_ok()).unwrap();
+            let decoder = Decoder::start(coding, None, move |decoded| reports.send(decoded).is_ok()).unwrap();
             for number in 0..8 {
                 let capture = Timestamp::from_millis(33 * number as i64);
                 let picture = SourceFrame { frame: number, capture, content: 0, complexity: None };
@@ -144,7 +144,7 @@ mod tests {
             drop(decoder);
             let told: Vec<_> = inbox.iter().map(|Decoded { picture, image, .. }| (picture, image)).collect();
             let numbers: Vec<_> = told.iter().map(|(n, image)| (*n, image.and_then(|image| image.stamp))).collect();
-            if codec.tolerates_loss() {
+            if coding.shows_in_part() {
                 // Picture 5 is shown with the squares that 4 left unchanged.
                 let images: Vec<_> = told.iter().map(|(_, image)| image.is_some()).collect();
                 assert_eq!(images, (0..8).map(|number| number != 4).collect::<Vec<_>>());
@@ -152,7 +152,7 @@ mod tests {
                 continue;
             }
             let shown = |number: usize| (number, (number != 4 && number != 5).then_some(number as u32));
-            assert_eq!(numbers, (0..8).map(shown).collect::<Vec<_>>(), "{codec:?}");
+            assert_eq!(numbers, (0..8).map(shown).collect::<Vec<_>>(), "{coding:?}");
         }
     }
 }

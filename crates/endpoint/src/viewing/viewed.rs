@@ -7,13 +7,12 @@
 //! Of the hybrid codec, whose frames are shown in part, what is decoded again is what our receiving end decoded, in its order.
 //! Missing: another's end that conceals losses.
 
-use crate::codec::Codec;
 use crate::error::Error;
 use crate::pictures::scaler::Scaler;
 use crate::pictures::source::{PictureSource, Pictures};
 use crate::pictures::stamp;
 use crate::viewing::vmaf::{VmafMeter, VmafProgram};
-use legato_codec::{Playback, Shown};
+use legato_codec::{Coding, Shown};
 use legato_media::Quality;
 use legato_media::quality::{self, Luma};
 use std::borrow::Cow;
@@ -27,7 +26,7 @@ use std::thread;
 #[derive(Debug)]
 pub struct CodedCall {
     source: PictureSource,
-    codec: Codec,
+    coding: Coding,
     /// With the camera's number, in order.
     frames: Vec<(u64, Vec<u8>)>,
     bytes: usize,
@@ -48,8 +47,8 @@ const AHEAD: usize = 4;
 
 impl CodedCall {
     /// Nothing coded yet from a source.
-    pub fn new(source: PictureSource, codec: Codec) -> Self {
-        Self { source, codec, frames: Vec::new(), bytes: 0, vmaf: None }
+    pub fn new(source: PictureSource, coding: Coding) -> Self {
+        Self { source, coding, frames: Vec::new(), bytes: 0, vmaf: None }
     }
 
     /// Have each pair of pictures scored by this program too.
@@ -58,8 +57,8 @@ impl CodedCall {
     }
 
     /// Whether pictures are shown of which packets are missing.
-    pub fn tolerates_loss(&self) -> bool {
-        self.codec.tolerates_loss()
+    pub fn shows_in_part(&self) -> bool {
+        self.coding.shows_in_part()
     }
 
     /// Whether a program is to score too.
@@ -122,7 +121,7 @@ impl CodedCall {
         pictures: &mut Pictures,
         compare: &mut dyn FnMut(Pair) -> bool,
     ) -> Result<(), Error> {
-        let mut playback = Playback::new(self.codec)?;
+        let mut playback = self.coding.playback()?;
         let size = (usize::from(pictures.width), usize::from(pictures.height));
         let mut coded = self.frames.iter().peekable();
         let mut on_screen = None;
@@ -132,7 +131,7 @@ impl CodedCall {
             while let Some((number, bytes)) = coded.next_if(|(number, _)| *number <= frame) {
                 // What came of a frame may be of no use; what was coded never is.
                 let decoded = match playback.decode(bytes) {
-                    Err(_) if self.codec.tolerates_loss() => None,
+                    Err(_) if self.shows_in_part() => None,
                     decoded => decoded?,
                 };
                 if shown.contains(number) {

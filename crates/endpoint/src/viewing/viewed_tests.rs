@@ -9,12 +9,12 @@ use legato_units::{DataRate, Timestamp};
 
 /// Ten pictures, of which the camera skipped number 4; of whole macroblocks, because OpenH264's own figures include
 /// its padding.
-fn coded(codec: Codec) -> (CodedCall, Vec<f32>) {
+fn coded(coding: Coding) -> (CodedCall, Vec<f32>) {
     let source = PictureSource::Generated { width: 320, height: 176, frame_rate: FrameRate::THIRTY };
     let mut coder =
-        Coder::new(CodedSource::Pictures(Pictures::open(&source).unwrap()), codec, 0, Measured::default(), false)
+        Coder::new(CodedSource::Pictures(Pictures::open(&source).unwrap()), coding, 0, Measured::default(), false)
             .unwrap();
-    let (mut call, mut told) = (CodedCall::new(source, codec), Vec::new());
+    let (mut call, mut told) = (CodedCall::new(source, coding), Vec::new());
     let budget = EncoderBudget::of_bitrate(DataRate::from_bps(600_000));
     for frame in (0..10).filter(|&frame| frame != 4) {
         let capture = Timestamp::from_millis(33 * frame as i64);
@@ -28,19 +28,19 @@ fn coded(codec: Codec) -> (CodedCall, Vec<f32>) {
 
 #[test]
 fn shown_frames_have_the_quality_that_the_encoder_reports() {
-    for codec in Codec::ALL.into_iter().filter(|codec| codec.check().is_ok()) {
-        let (call, told) = coded(codec);
+    for coding in Coding::all() {
+        let (call, told) = coded(coding);
         let viewed = call.viewed(10, &(0..10).collect()).unwrap().unwrap().qualities;
         let shown = (0..10).filter(|&frame| frame != 4).map(|frame| viewed[frame].unwrap().psnr_db);
         for (seen, coded) in shown.zip(&told) {
-            assert!((seen - coded).abs() < 0.1, "{codec:?}: {seen} {coded}");
+            assert!((seen - coded).abs() < 0.1, "{coding:?}: {seen} {coded}");
         }
     }
 }
 
 #[test]
 fn a_picture_that_stays_is_compared_with_those_it_stands_for() {
-    let (call, _) = coded(Codec::H264);
+    let (call, _) = coded(Coding::default());
     // Nothing before 2; 3 to 6 show 2, then 7.
     let viewed = call.viewed(10, &[2, 7, 8, 9].into()).unwrap().unwrap().qualities;
     let ssim: Vec<_> = viewed.iter().map(|quality| quality.map(|quality| quality.ssim_db)).collect();
@@ -55,8 +55,8 @@ fn a_smaller_picture_is_compared_at_the_clips_own_size_and_its_number_is_not() {
     let pictures = || Pictures::open(&source).unwrap();
     let viewed = [true, false].map(|adapts| {
         let mut coder =
-            Coder::new(CodedSource::Pictures(pictures()), Codec::H264, 0, Measured::default(), adapts).unwrap();
-        let mut call = CodedCall::new(source.clone(), Codec::H264);
+            Coder::new(CodedSource::Pictures(pictures()), Coding::default(), 0, Measured::default(), adapts).unwrap();
+        let mut call = CodedCall::new(source.clone(), Coding::default());
         for frame in 0..6 {
             let capture = Timestamp::from_millis(33 * frame as i64);
             let picture = SourceFrame { frame, capture, content: 0, complexity: None };
@@ -80,7 +80,7 @@ fn a_smaller_picture_is_compared_at_the_clips_own_size_and_its_number_is_not() {
 
 #[test]
 fn vmaf_compares_the_captured_picture_with_the_one_on_the_screen() {
-    let (mut call, _) = coded(Codec::H264);
+    let (mut call, _) = coded(Coding::default());
     let stream = std::env::temp_dir().join(format!("legato-viewed-{}", std::process::id()));
     let frames: Vec<_> = (0..8).map(|score| format!("{{\"metrics\": {{\"vmaf\": {score}}}}}")).collect();
     let script = format!("cat > {}; echo '{{\"frames\": [{}]}}'", stream.display(), frames.join(","));
@@ -107,7 +107,7 @@ fn vmaf_compares_the_captured_picture_with_the_one_on_the_screen() {
 
 #[test]
 fn a_program_that_fails_costs_its_scores_and_one_that_is_stopped_the_rest() {
-    let (mut call, _) = coded(Codec::H264);
+    let (mut call, _) = coded(Coding::default());
     let shown = (0..10).collect();
     call.measure_vmaf(stand_in("broken", "echo broken >&2; exit 1", || true));
     let viewed = call.viewed(10, &shown).unwrap().unwrap();
@@ -119,14 +119,14 @@ fn a_program_that_fails_costs_its_scores_and_one_that_is_stopped_the_rest() {
 
 #[test]
 fn a_call_that_showed_nothing_has_no_vmaf_and_no_error() {
-    let (mut call, _) = coded(Codec::H264);
+    let (mut call, _) = coded(Coding::default());
     call.measure_vmaf(stand_in("unused", "cat > /dev/null; echo nothing >&2; exit 1", || true));
     assert_eq!(call.viewed(10, &BTreeSet::new()).unwrap().unwrap().vmaf, Some(Ok(vec![None; 10])));
 }
 
 #[test]
 fn a_call_too_long_to_keep_is_not_compared() {
-    let (mut call, _) = coded(Codec::H264);
+    let (mut call, _) = coded(Coding::default());
     call.bytes = MOST_BYTES;
     call.push(10, vec![0]);
     assert!(call.viewed(11, &BTreeSet::new()).unwrap().is_none() && call.frames.is_empty());

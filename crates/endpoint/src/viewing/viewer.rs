@@ -5,13 +5,11 @@
 //! renderer's 10 ms in the playout delay are room enough for it on a machine that is not busy. A stream that jumps in
 //! time, or a decoder that falls behind, costs pictures, and no memory.
 
-use crate::codec::Codec;
-use crate::viewing::assembly::{Assembly, Gathered};
 use crate::viewing::decoder::{Decoded, Decoder, Job};
 use crate::viewing::seen::{Received, SeenPicture};
 use legato_call::parity::{Recovery, Restored};
-use legato_call::rtp_assembly::{CodedPicture, VideoPacket};
-use legato_call::{KeyframeRequests, Patience};
+use legato_call::{KeyframeRequests, Patience, VideoPacket};
+use legato_codec::{Assembled, Assembly, CodedPicture, Coding};
 use legato_control::FrameReport;
 use legato_media::JitterBuffer;
 use legato_media::playout::{PlayoutConfig, Repair};
@@ -29,7 +27,7 @@ pub struct ViewerConfig {
 
 /// Watches the video.
 pub struct Viewer {
-    assembly: Assembly,
+    assembly: Box<dyn Assembly>,
     /// Of a video that parity is sent for.
     recovery: Option<Recovery>,
     decoder: Decoder,
@@ -71,11 +69,11 @@ const MAX_UNDECODED: usize = 60;
 const NO_PICTURE: usize = usize::MAX;
 
 impl Viewer {
-    /// Nothing seen at `start` of a video in this codec, which `decoder` decodes.
-    pub fn new(codec: Codec, decoder: Decoder, config: ViewerConfig, start: Timestamp) -> Self {
+    /// Nothing seen at `start` of a video in this coding, which `decoder` decodes.
+    pub fn new(coding: Coding, decoder: Decoder, config: ViewerConfig, start: Timestamp) -> Self {
         let patience = if config.nack { Patience::Repair } else { Patience::Reordering };
         Self {
-            assembly: Assembly::new(codec),
+            assembly: coding.assembly(),
             recovery: None,
             decoder,
             waiting: JitterBuffer::new(config.playout, start),
@@ -85,7 +83,7 @@ impl Viewer {
             pictures: Vec::new(),
             keyframes: KeyframeRequests::new(patience),
             shown: 0,
-            jobs: codec.tolerates_loss().then(Vec::new),
+            jobs: coding.shows_in_part().then(Vec::new),
             reports: VecDeque::new(),
         }
     }
@@ -122,11 +120,11 @@ impl Viewer {
 
     /// Take what the assembly has.
     fn gather(&mut self, now: Timestamp) {
-        while let Some(gathered) = self.assembly.pop() {
-            match gathered {
-                Gathered::GivenUp { timestamp, lost_packets } => self.give_up(now, timestamp, lost_packets),
-                Gathered::Late { timestamp, bytes } => self.take_late(timestamp, bytes),
-                Gathered::Picture { picture, lost_packets } => self.take_picture(now, picture, lost_packets),
+        while let Some(assembled) = self.assembly.pop() {
+            match assembled {
+                Assembled::GivenUp { timestamp, lost_packets } => self.give_up(now, timestamp, lost_packets),
+                Assembled::Late { timestamp, bytes } => self.take_late(timestamp, bytes),
+                Assembled::Picture { picture, lost_packets } => self.take_picture(now, picture, lost_packets),
             }
         }
     }
@@ -162,7 +160,8 @@ impl Viewer {
 
     /// Show what is due.
     pub fn show(&mut self, now: Timestamp) {
-        if self.assembly.advance(now) {
+        if self.assembly.due().is_some_and(|due| due <= now) {
+            self.assembly.advance(now);
             self.gather(now);
         }
         let mut latest = None;
@@ -187,7 +186,7 @@ impl Viewer {
     /// When something is due by itself.
     pub fn due(&self, now: Timestamp) -> Timestamp {
         let next = self.waiting.front().filter(|&(_, &place)| self.pictures[place].fate != Fate::Pending);
-        let (show, request) = (next.map(|(due, _)| due), self.keyframes.due(now, &self.assembly));
+        let (show, request) = (next.map(|(due, _)| due), self.keyframes.due(now, self.assembly.as_ref()));
         [show, request, self.assembly.due()].into_iter().flatten().fold(Timestamp::MAX, Timestamp::min)
     }
 
@@ -196,7 +195,7 @@ impl Viewer {
         if self.assembly.is_hopeless() {
             self.keyframes.set_wanted(true);
         }
-        self.keyframes.take(now, &self.assembly)
+        self.keyframes.take(now, self.assembly.as_ref())
     }
 
     /// The next report for a controller, in order.

@@ -1,16 +1,14 @@
 use super::*;
-use crate::pictures::h264_payload::H264Frame;
-use crate::pictures::payloads::Payloads;
 use crate::pictures::source::{PictureSource, Pictures};
-use legato_call::FrameAssembly;
-use legato_codec::LiveEncoder;
+use legato_codec::h264::H264Frame;
+use legato_codec::{EncoderSettings, LiveEncoder, Payloads, Wanted};
 use legato_media::FrameRate;
 use std::sync::mpsc::{Receiver, channel};
 
 /// A sender of small pictures, and a viewer whose decoder is waited for.
 struct Scene {
     pictures: Pictures,
-    encoder: LiveEncoder,
+    encoder: Box<dyn LiveEncoder>,
     buffer: Vec<u8>,
     seq: u64,
     viewer: Viewer,
@@ -27,14 +25,15 @@ impl Scene {
     fn with_nack(nack: bool) -> Self {
         let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
         let (reports, inbox) = channel();
-        let decoder = Decoder::start(Codec::H264, None, move |decoded| reports.send(decoded).is_ok()).unwrap();
+        let settings = EncoderSettings { size: (320, 180), frame_rate: 30.0, bitrate_bps: 400_000 };
+        let decoder = Decoder::start(Coding::default(), None, move |decoded| reports.send(decoded).is_ok()).unwrap();
         Self {
             pictures: Pictures::open(&source).unwrap(),
-            encoder: LiveEncoder::open(Codec::H264, (320, 180), 30.0, 400_000).unwrap(),
+            encoder: Coding::default().encoder(settings).unwrap(),
             buffer: Vec::new(),
             seq: 0,
             viewer: Viewer::new(
-                Codec::H264,
+                Coding::default(),
                 decoder,
                 ViewerConfig { playout: PlayoutConfig::default(), nack },
                 Timestamp::ZERO,
@@ -46,7 +45,9 @@ impl Scene {
     /// Packets of picture `number`, 33 ms after the one before.
     fn send(&mut self, number: u64, keyframe: bool) -> Vec<(u64, bool, Vec<u8>)> {
         self.pictures.draw(number, &mut self.buffer).unwrap();
-        let coded = self.encoder.encode(&self.buffer, 33 * number as i64, 30.0, 400_000, keyframe).unwrap();
+        let time_ms = 33 * number as i64;
+        let wanted = Wanted { time_ms, frame_rate: 30.0, bitrate_bps: 400_000, keyframe };
+        let coded = self.encoder.encode(&self.buffer, wanted).unwrap();
         let frame = H264Frame::new(&coded.bytes, 0).unwrap();
         let payloads: Vec<_> = (0..).map_while(|index| frame.payload(index)).collect();
         let last = payloads.len() - 1;

@@ -3,7 +3,7 @@
 use legato_call::{FeedbackFormat, Pauses, Sender, SenderConfig};
 use legato_control::{Construct, Context, NoAssets, RateLimits};
 use legato_controllers::fixed::{Config, Fixed};
-use legato_endpoint::{CallSetup, Camera, Clock, Codec, ParityRule, PictureSource, Place, Session, WaySetup};
+use legato_endpoint::{CallSetup, Camera, Clock, Coding, ParityRule, PictureSource, Place, Session, WaySetup};
 use legato_media::Source;
 use legato_media::pacer::PacerConfig;
 use legato_media::packet::{RTX_SSRC, VIDEO_SSRC};
@@ -77,14 +77,14 @@ impl Other {
     }
 }
 
-/// A call of `source` in this codec at a constant rate.
+/// A call of `source` in this coding at a constant rate.
 pub fn constant_rate(
-    (source, codec): (&PictureSource, Codec),
+    (source, coding): (&PictureSource, Coding),
     place: Place,
     target: DataRate,
     duration: TimeDelta,
 ) -> CallSetup {
-    let (camera, encoder) = Camera::open(source, codec).unwrap();
+    let (camera, encoder) = Camera::open(source, coding).unwrap();
     let limits = RateLimits { min: DataRate::from_kbps(50), start: target, max: target };
     let context = Context { limits, start: Timestamp::ZERO, seed: 1, assets: &NoAssets };
     let config = SenderConfig {

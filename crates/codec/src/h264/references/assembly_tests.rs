@@ -1,9 +1,13 @@
 use super::*;
+use crate::assembly::in_parts::MAX_OPEN;
+use crate::{Assembled, Assembly};
+use legato_call::FrameAssembly;
+use legato_units::Timestamp;
 
 const MS: fn(i64) -> Timestamp = Timestamp::from_millis;
 
 /// Slice `place` of four of frame `frame`; the first frame has number 1000.
-fn give(assembly: &mut SlicedAssembly, at_ms: i64, frame: u32, place: u8) {
+fn give(assembly: &mut SliceAssembly, at_ms: i64, frame: u32, place: u8) {
     let seq = 1_000 + 4 * u64::from(frame) + u64::from(place);
     let first = if place == 0 { 0x80 } else { 0 };
     let packet = VideoPacket {
@@ -18,20 +22,21 @@ fn give(assembly: &mut SlicedAssembly, at_ms: i64, frame: u32, place: u8) {
 }
 
 /// RTP time, slices and lost packets; of a late one only its time.
-fn popped(assembly: &mut SlicedAssembly) -> Vec<(u32, Vec<u8>, u16)> {
+fn popped(assembly: &mut SliceAssembly) -> Vec<(u32, Vec<u8>, u16)> {
     let popped = std::iter::from_fn(|| assembly.pop()).map(|sliced| match sliced {
-        Sliced::Frame(frame) => {
-            let places = frame.bytes.chunks(7).map(|slice| slice[5] & 0x7f).collect();
-            (frame.timestamp / 3_000, places, frame.lost_packets)
+        Assembled::Picture { picture, lost_packets } => {
+            let places = picture.bytes.chunks(7).map(|slice| slice[5] & 0x7f).collect();
+            (picture.timestamp / 3_000, places, lost_packets)
         }
-        Sliced::Late { timestamp } => (timestamp / 3_000, vec![], 0),
+        Assembled::Late { timestamp, bytes } => (timestamp / 3_000, bytes, 0),
+        Assembled::GivenUp { .. } => panic!("no frame waits for another"),
     });
     popped.collect()
 }
 
 #[test]
 fn whole_frames_come_at_once() {
-    let mut assembly = SlicedAssembly::default();
+    let mut assembly = SliceAssembly::default();
     for (at, place) in [(0, 0), (1, 2), (1, 2), (2, 3)] {
         give(&mut assembly, at, 0, place);
     }
@@ -46,7 +51,7 @@ fn whole_frames_come_at_once() {
 
 #[test]
 fn a_frame_with_a_gap_waits_for_a_reordered_packet_and_no_longer() {
-    let mut assembly = SlicedAssembly::default();
+    let mut assembly = SliceAssembly::default();
     for place in [0, 1, 3] {
         give(&mut assembly, 10, 0, place);
     }
@@ -60,7 +65,7 @@ fn a_frame_with_a_gap_waits_for_a_reordered_packet_and_no_longer() {
 
 #[test]
 fn lost_beginnings_and_ends_are_of_the_frame_that_lacks_them() {
-    let mut assembly = SlicedAssembly::default();
+    let mut assembly = SliceAssembly::default();
     [0, 1, 2].into_iter().for_each(|place| give(&mut assembly, 0, 0, place));
     assert_eq!(assembly.due(), None, "more may come");
     // The end of frame 0, all of frame 1, and the beginning of frame 2 are lost.
@@ -77,7 +82,7 @@ fn lost_beginnings_and_ends_are_of_the_frame_that_lacks_them() {
 
 #[test]
 fn a_frame_of_which_no_slice_came_is_passed_over() {
-    let mut assembly = SlicedAssembly::default();
+    let mut assembly = SliceAssembly::default();
     let mut give = |at_ms, seq, timestamp, payload| {
         let packet = VideoPacket { seq, timestamp, marker: false, repeated: false, psnr_db: None, payload };
         assembly.insert(MS(at_ms), &packet);
@@ -97,11 +102,11 @@ fn a_frame_of_which_no_slice_came_is_passed_over() {
 
 #[test]
 fn what_waits_is_bounded() {
-    let mut assembly = SlicedAssembly::default();
+    let mut assembly = SliceAssembly::default();
     for frame in 0..1_000 {
         give(&mut assembly, 0, frame, 1);
     }
-    assert!(assembly.open.len() <= MAX_OPEN);
+    assert!(assembly.open().len() <= MAX_OPEN);
     for seq in 0..5_000 {
         let packet = VideoPacket {
             seq,
@@ -113,5 +118,5 @@ fn what_waits_is_bounded() {
         };
         assembly.insert(MS(0), &packet);
     }
-    assert!(assembly.open.iter().all(|open| open.packets.len() <= MAX_PACKETS));
+    assert!(assembly.open().all(|open| open.packets.len() <= MAX_PACKETS));
 }

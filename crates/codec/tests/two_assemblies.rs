@@ -5,8 +5,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use legato_call::rtp_assembly::{Assembled, PayloadFormat, RtpAssembly, VideoPacket};
-use legato_call::{FrameAssembly, KeyframeRequests, Patience};
+use legato_call::{FrameAssembly, KeyframeRequests, Patience, VideoPacket};
+use legato_codec::assembly::whole::WholeFrames;
+use legato_codec::{Assembled, Assembly, vp8};
 use legato_control::PacketKind;
 use legato_media::EncodedFrame;
 use legato_media::frame_buffer::FrameBuffer;
@@ -85,12 +86,12 @@ fn handed_over(buffer: &mut FrameBuffer, torn: &mut bool) -> Vec<Whole> {
     whole
 }
 
-fn assembled(assembly: &mut RtpAssembly) -> Vec<Whole> {
+fn assembled(assembly: &mut dyn Assembly) -> Vec<Whole> {
     let pictures = std::iter::from_fn(|| assembly.pop()).filter_map(|assembled| match assembled {
-        Assembled::Picture(picture) => {
+        Assembled::Picture { picture, .. } => {
             Some((u64::from(picture.timestamp / 3_000), picture.arrivals.0, picture.arrivals.1))
         }
-        Assembled::GivenUp { .. } => None,
+        Assembled::GivenUp { .. } | Assembled::Late { .. } => None,
     });
     pictures.collect()
 }
@@ -140,7 +141,7 @@ fn both_assemblies_hand_over_the_same_frames_and_ask_for_key_frames_alike() {
     for seed in 0..300 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let (frames, packets) = stream(&mut rng, 10 + 40 * (seed as u32 % 3), if seed % 2 == 0 { 20 } else { 1_000 });
-        let (mut buffer, mut assembly) = (FrameBuffer::default(), RtpAssembly::new(PayloadFormat::Vp8));
+        let (mut buffer, mut assembly) = (FrameBuffer::default(), WholeFrames::new(&vp8::FORMAT));
         for (number, frame) in frames.iter().enumerate() {
             buffer.expect(encoded(number as u64, frame.keyframe), PeerTimestamp::from_nanos(0));
         }

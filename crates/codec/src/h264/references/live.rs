@@ -1,7 +1,7 @@
 //! The encoder: a live bitrate that pays for the headers of its packets, and feedback on packets put together to what
 //! came of frames.
 
-use crate::{Coded, Error, PacketCost, PacketReport, failed};
+use crate::{Coded, EncoderSettings, Error, LiveEncoder, PacketCost, PacketReport, Wanted, failed};
 use legato_h264::{Mode, Resilient, ResilientFrame, Settings};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,51 +24,16 @@ const SLICES: u8 = 4;
 const START_CODE_BYTES: usize = 4;
 
 impl Live {
-    pub fn open((width, height): (u16, u16), frame_rate: f32, bitrate_bps: u32) -> Result<Self, Error> {
-        Self::from(0, PacketCost::default(), (width, height), frame_rate, bitrate_bps)
+    pub fn open(settings: EncoderSettings) -> Result<Self, Error> {
+        Self::from(0, PacketCost::default(), settings)
     }
 
-    /// The same call goes on with pictures of another size, as another stream.
-    pub fn resize(&mut self, size: (u16, u16), frame_rate: f32, bitrate_bps: u32) -> Result<(), Error> {
-        *self = Self::from(self.next, self.cost, size, frame_rate, bitrate_bps)?;
-        Ok(())
-    }
-
-    fn from(
-        first: u32,
-        cost: PacketCost,
-        (width, height): (u16, u16),
-        frame_rate: f32,
-        bitrate_bps: u32,
-    ) -> Result<Self, Error> {
+    /// `first`: how many frames were coded before, in other streams.
+    fn from(first: u32, cost: PacketCost, settings: EncoderSettings) -> Result<Self, Error> {
+        let EncoderSettings { size: (width, height), frame_rate, bitrate_bps } = settings;
         let settings = Settings { width, height, frame_rate, mode: Mode::Bitrate(bitrate_bps) };
         let stream = Resilient::new(settings, bitrate_bps, SLICES, true).map_err(failed)?;
         Ok(Self { stream, first, next: first, cost, packets: SLICES.into(), arrived: BTreeMap::new() })
-    }
-
-    pub fn set_cost(&mut self, cost: PacketCost) {
-        self.cost = cost;
-    }
-
-    /// Code one picture, captured at `time_ms`, at `frame_rate` pictures per second and a bitrate in bit/s.
-    pub fn encode(
-        &mut self,
-        picture: &[u8],
-        time_ms: i64,
-        frame_rate: f32,
-        bitrate_bps: u32,
-        keyframe: bool,
-    ) -> Result<Coded, Error> {
-        let bps = self.without_headers(bitrate_bps, frame_rate);
-        let coded = self.stream.encode(picture, time_ms, frame_rate, bps, keyframe).map_err(failed)?;
-        let ResilientFrame { units, keyframe, qp, psnr_db, .. } = coded;
-        self.next = self.next.wrapping_add(1);
-        if !keyframe {
-            let max = usize::from(self.cost.max_bytes);
-            self.packets = units.iter().map(|(unit, _)| unit.len().div_ceil(max)).sum();
-        }
-        let bytes = units.into_iter().flat_map(|(unit, _)| unit).collect();
-        Ok(Coded { bytes, keyframe, qp, psnr_db })
     }
 
     /// What the encoder may spend: the bitrate accounts for the headers of full packets only.
@@ -81,9 +46,35 @@ impl Live {
         let left = (share + even - own as f64).clamp(share / 2.0, share);
         (left * 8.0 * frames_per_s) as u32
     }
+}
 
-    /// Feedback: a frame is whole once all of its packets arrived, and is not once one is lost.
-    pub fn take_reports(&mut self, reports: &[PacketReport]) -> Result<(), Error> {
+impl LiveEncoder for Live {
+    /// The same call goes on with another stream.
+    fn resize(&mut self, settings: EncoderSettings) -> Result<(), Error> {
+        *self = Self::from(self.next, self.cost, settings)?;
+        Ok(())
+    }
+
+    fn set_packet_cost(&mut self, cost: PacketCost) {
+        self.cost = cost;
+    }
+
+    fn encode(&mut self, picture: &[u8], wanted: Wanted) -> Result<Coded, Error> {
+        let Wanted { time_ms, frame_rate, bitrate_bps, keyframe } = wanted;
+        let bps = self.without_headers(bitrate_bps, frame_rate);
+        let coded = self.stream.encode(picture, time_ms, frame_rate, bps, keyframe).map_err(failed)?;
+        let ResilientFrame { units, keyframe, qp, psnr_db, .. } = coded;
+        self.next = self.next.wrapping_add(1);
+        if !keyframe {
+            let max = usize::from(self.cost.max_bytes);
+            self.packets = units.iter().map(|(unit, _)| unit.len().div_ceil(max)).sum();
+        }
+        let bytes = units.into_iter().flat_map(|(unit, _)| unit).collect();
+        Ok(Coded { bytes, keyframe, qp, psnr_db })
+    }
+
+    /// A frame is whole once all of its packets arrived, and is not once one is lost.
+    fn take_reports(&mut self, reports: &[PacketReport]) -> Result<(), Error> {
         for &PacketReport { frame, place, packets, arrived } in reports {
             if arrived {
                 let came = self.arrived.entry(frame).or_default();

@@ -1,4 +1,4 @@
-//! What packets cost, for encoders that make them themselves.
+//! Packets, for encoders that make them themselves and predict from what the receiver has.
 
 /// What a packet costs on the wire, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,4 +18,17 @@ impl Default for PacketCost {
     fn default() -> Self {
         Self { max_bytes: 1_159, own_bytes: 69, even_max_bytes: 1_162, even_bytes: 66 }
     }
+}
+
+/// What became of a packet of video.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketReport {
+    /// Its frame's place among those coded.
+    pub frame: u32,
+    /// Its place in the frame.
+    pub place: u16,
+    /// Packets of the frame.
+    pub packets: u16,
+    /// Whether it arrived.
+    pub arrived: bool,
 }

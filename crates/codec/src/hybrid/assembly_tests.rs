@@ -1,4 +1,8 @@
 use super::*;
+use crate::assembly::in_parts::MAX_OPEN;
+use crate::{Assembled, Assembly};
+use legato_call::FrameAssembly;
+use legato_units::Timestamp;
 use legato_wire::hybrid::head;
 
 const MS: fn(i64) -> Timestamp = Timestamp::from_millis;
@@ -10,7 +14,7 @@ fn payload(frame: u16, place: u8, packets: u8) -> Vec<u8> {
     [&head(frame == 0, 0, Some(Confirmed { behind: 2, sum: 7 }))[..], &packet].concat()
 }
 
-fn give(assembly: &mut PartialAssembly, at_ms: i64, frame: u16, place: u8) {
+fn give(assembly: &mut HybridAssembly, at_ms: i64, frame: u16, place: u8) {
     let (seq, timestamp) = (1_000 + 4 * u64::from(frame) + u64::from(place), 3_000 * u32::from(frame));
     let payload = &payload(frame, place, 4);
     let packet = VideoPacket { seq, timestamp, marker: place == 3, repeated: false, psnr_db: Some(40.0), payload };
@@ -18,35 +22,40 @@ fn give(assembly: &mut PartialAssembly, at_ms: i64, frame: u16, place: u8) {
 }
 
 /// RTP time and the places of the packets, or of the late one.
-fn popped(assembly: &mut PartialAssembly) -> Vec<(u32, Vec<u8>)> {
+fn popped(assembly: &mut HybridAssembly) -> Vec<(u32, Vec<u8>)> {
+    let places =
+        |bytes: &[u8]| -> Vec<u8> { Bundle::parse(bytes).unwrap().packets.iter().map(|packet| packet[3]).collect() };
     let parts = std::iter::from_fn(|| assembly.pop()).map(|part| match part {
-        Part::Frame(frame) => {
-            assert_eq!(frame.packets.len() + usize::from(frame.lost_packets), 4);
-            (frame.timestamp, frame.packets.iter().map(|packet| packet[3]).collect())
+        Assembled::Picture { picture, lost_packets } => {
+            let places = places(&picture.bytes);
+            assert_eq!(places.len() + usize::from(lost_packets), 4);
+            (picture.timestamp, places)
         }
-        Part::Late { timestamp, packet, .. } => (timestamp + 1, vec![packet[3]]),
+        Assembled::Late { timestamp, bytes } => (timestamp + 1, places(&bytes)),
+        Assembled::GivenUp { .. } => panic!("no frame waits for another"),
     });
     parts.collect()
 }
 
 #[test]
 fn whole_frames_come_at_once_and_copies_change_nothing() {
-    let mut assembly = PartialAssembly::default();
+    let mut assembly = HybridAssembly::default();
     for place in [0, 2, 2, 1] {
         give(&mut assembly, 10, 0, place);
     }
     assert_eq!(popped(&mut assembly), []);
     give(&mut assembly, 12, 0, 3);
-    let Some(Part::Frame(frame)) = assembly.pop() else { panic!("it is whole") };
-    assert_eq!((frame.timestamp, frame.keyframe, frame.stream, frame.lost_packets), (0, true, 0, 0));
-    assert_eq!((frame.confirmed, frame.psnr_db), (Some(Confirmed { behind: 2, sum: 7 }), Some(40.0)));
+    let Some(Assembled::Picture { picture: frame, lost_packets }) = assembly.pop() else { panic!("it is whole") };
+    let bundle = Bundle::parse(&frame.bytes).unwrap();
+    assert_eq!((frame.timestamp, frame.keyframe, bundle.stream, lost_packets), (0, true, 0, 0));
+    assert_eq!((bundle.confirmed, frame.psnr_db), (Some((2, 7)), Some(40.0)));
     assert_eq!((frame.size_bytes, frame.arrivals), (4 * 14, (MS(10), MS(12))));
     assert_eq!((assembly.due(), assembly.last_of_keyframe()), (None, Some(MS(12))));
 }
 
 #[test]
 fn after_the_marker_or_a_later_frame_a_reordered_packet_has_five_milliseconds() {
-    let mut assembly = PartialAssembly::default();
+    let mut assembly = HybridAssembly::default();
     give(&mut assembly, 0, 0, 0);
     give(&mut assembly, 1, 0, 3);
     assert_eq!(assembly.due(), Some(MS(6)));
@@ -65,7 +74,7 @@ fn after_the_marker_or_a_later_frame_a_reordered_packet_has_five_milliseconds() 
 
 #[test]
 fn silence_ends_a_frame_after_twice_the_spacing_of_packets() {
-    let mut assembly = PartialAssembly::default();
+    let mut assembly = HybridAssembly::default();
     give(&mut assembly, 0, 0, 0);
     assert_eq!(assembly.due(), Some(MS(60)));
     assembly.advance(MS(60));
@@ -78,7 +87,7 @@ fn silence_ends_a_frame_after_twice_the_spacing_of_packets() {
 
 #[test]
 fn what_comes_later_is_handed_over_by_itself_and_what_never_came_is_passed_over() {
-    let mut assembly = PartialAssembly::default();
+    let mut assembly = HybridAssembly::default();
     (0..4).for_each(|place| give(&mut assembly, 0, 0, place));
     (0..4).for_each(|place| give(&mut assembly, 66, 2, place));
     assert_eq!(popped(&mut assembly).len(), 2);
@@ -89,7 +98,7 @@ fn what_comes_later_is_handed_over_by_itself_and_what_never_came_is_passed_over(
 
 #[test]
 fn what_contradicts_a_frame_is_ignored_and_what_waits_is_bounded() {
-    let mut assembly = PartialAssembly::default();
+    let mut assembly = HybridAssembly::default();
     give(&mut assembly, 0, 0, 0);
     // Other counts, times and frames under the numbers of this one; no payload at all; a number before the first.
     let mut insert = |seq, timestamp, payload: &[u8]| {
@@ -106,7 +115,7 @@ fn what_contradicts_a_frame_is_ignored_and_what_waits_is_bounded() {
     // Frames begin far apart, and none ends.
     for frame in 1..1_000 {
         give(&mut assembly, 100, frame, 0);
-        assert!(assembly.open.len() <= MAX_OPEN);
+        assert!(assembly.open().len() <= MAX_OPEN);
     }
     assert_eq!(popped(&mut assembly).len(), 999 - MAX_OPEN);
 }

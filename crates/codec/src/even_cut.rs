@@ -2,7 +2,7 @@
 //! common.
 //!
 //! The packetizer distributes a frame's bytes in pieces that differ by at most one byte, and counts 38 bytes of RTP per
-//! packet, of which the wire has 36; a payload has two bytes more than its piece, as with H.264 (`h264_payload.rs`). What
+//! packet, of which the wire has 36; a payload has two bytes more than its piece, as with H.264 (`h264/payloads.rs`). What
 //! a descriptor takes beyond those two counts as bytes of the frame, and so does what each piece leaves empty for further
 //! header extensions.
 

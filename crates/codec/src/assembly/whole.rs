@@ -1,5 +1,4 @@
-//! Packets of a foreign sender in, coded pictures out in decoding order: the counterpart of
-//! `legato_media::frame_buffer` for a simulated receiver.
+//! Whole pictures in decoding order: the counterpart of `legato_media::frame_buffer` for a simulated receiver.
 //!
 //! That one knows beforehand which frames there are, and each packet names its frame, its place in it and the number of
 //! packets. RTP has none of this: a picture is a run of consecutive packets of one RTP time, which ends with the marker
@@ -7,89 +6,78 @@
 //! has no gap, and only the numbers show whether anything was lost before it. As there, the buffer waits for the next
 //! picture, unless a complete key frame further on makes it unnecessary.
 //!
-//! The sender is not trusted: the number of packets kept is bounded, and whatever their numbers, times and payloads
-//! are, each costs little.
-//!
 //! ```
-//! use legato_call::rtp_assembly::{Assembled, RtpAssembly, PayloadFormat, VideoPacket};
+//! use legato_call::VideoPacket;
+//! use legato_codec::{Assembled, Assembly, assembly::whole::WholeFrames, h264};
 //! use legato_units::Timestamp;
 //!
-//! let mut assembly = RtpAssembly::new(PayloadFormat::H264);
+//! let mut assembly = WholeFrames::new(&h264::FORMAT);
 //! let payload = &[0x78, 0, 2, 0x67, 66, 0, 3, 0x65, 1, 2];
 //! let packet = VideoPacket { seq: 7, timestamp: 90, marker: true, repeated: false, psnr_db: None, payload };
 //! assembly.insert(Timestamp::ZERO, &packet);
-//! let Some(Assembled::Picture(picture)) = assembly.pop() else { panic!("one whole key frame came") };
+//! let Some(Assembled::Picture { picture, .. }) = assembly.pop() else { panic!("one whole key frame came") };
 //! assert_eq!(picture.bytes, [0, 0, 0, 1, 0x67, 66, 0, 0, 0, 1, 0x65, 1, 2]);
 //! ```
 
-mod partial;
-mod payloads;
-mod sliced;
-mod slices;
-
-use legato_media::frame_buffer::FrameAssembly;
+use super::{Assembled, Assembly, CodedPicture};
+use legato_call::{FrameAssembly, VideoPacket};
 use legato_units::{TimeDelta, Timestamp};
-use payloads::{Joining, KeyStart, key_start};
 use std::collections::VecDeque;
 
-pub use partial::{Part, PartialAssembly, PartialFrame};
-pub use payloads::PayloadFormat;
-pub use sliced::{Sliced, SlicedAssembly, SlicedFrame};
-
-/// A packet of the video, decrypted; a retransmitted one counts as its original.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct VideoPacket<'a> {
-    /// RTP sequence number, unwrapped.
-    pub seq: u64,
-    /// RTP time.
-    pub timestamp: u32,
-    /// The last of its picture.
-    pub marker: bool,
-    /// It was sent again.
-    pub repeated: bool,
-    /// The encoder's own figure for the picture, if the sender reports it.
-    pub psnr_db: Option<f32>,
-    /// Of RFC 6184, RFC 7741 or RFC 9628, or of the hybrid codec.
-    pub payload: &'a [u8],
+/// How RTP carries pictures that are of use if they are whole.
+#[derive(Debug)]
+pub struct PayloadFormat {
+    /// Whether a key frame begins with a payload.
+    pub key_start: fn(&[u8]) -> Option<KeyStart>,
+    /// Adds a payload to those before it.
+    pub push: fn(&mut Joined, &[u8]) -> Result<(), legato_wire::Error>,
 }
 
-/// A whole picture.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CodedPicture {
-    /// As its encoder made it: for H.264, NAL units after start codes.
+/// Consecutive payloads of one picture, from its first on. It is broken, and will not be shown, if payloads cannot be
+/// parsed or are not in the order of their format. Its contents are left to the decoder.
+#[derive(Debug, Default)]
+pub struct Joined {
+    /// As the encoder made it.
     pub bytes: Vec<u8>,
-    /// RTP time.
-    pub timestamp: u32,
     /// Decodable without any other.
     pub keyframe: bool,
-    /// Bytes of its payloads.
-    pub size_bytes: u32,
-    /// First and last arrival.
-    pub arrivals: (Timestamp, Timestamp),
-    /// The encoder's own figure, if the sender reports it.
-    pub psnr_db: Option<f32>,
-    /// If something of it was retransmitted: the longest time from when it was missed until it came.
-    pub repair: Option<TimeDelta>,
+    /// In the middle of something that must continue.
+    pub open: bool,
+    /// The packets do not form a picture.
+    pub broken: bool,
 }
 
-/// What leaves the buffer, in decoding order.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Assembled {
-    /// A picture that will not come whole.
-    GivenUp {
-        /// RTP time.
-        timestamp: u32,
-        /// Packets missing before and in it.
-        lost_packets: u16,
-    },
-    /// A whole one.
-    Picture(CodedPicture),
+impl Joined {
+    fn push(&mut self, format: &PayloadFormat, payload: &[u8]) {
+        self.broken |= (format.push)(self, payload).is_err();
+    }
+
+    /// The picture, and whether it is a key frame; `None`: it is not a valid picture.
+    fn finish(self) -> Option<(Vec<u8>, bool)> {
+        (!self.broken && !self.open && !self.bytes.is_empty()).then_some((self.bytes, self.keyframe))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(format: &PayloadFormat, payloads: &[&[u8]]) -> Option<(Vec<u8>, bool)> {
+        let mut joined = Self::default();
+        payloads.iter().for_each(|payload| joined.push(format, payload));
+        joined.finish()
+    }
 }
 
-/// The buffer.
+/// How a payload begins a key frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyStart {
+    /// It does, whatever came before it.
+    Certain,
+    /// It does if the previous picture ends there: a slice of H.264 without parameter sets ahead of it.
+    IfNothingAhead,
+}
+
+/// The buffer of frames that are of use if they are whole.
 #[derive(Debug)]
-pub struct RtpAssembly {
-    format: PayloadFormat,
+pub struct WholeFrames {
+    format: &'static PayloadFormat,
     /// By sequence number modulo their count.
     slots: Vec<Slot>,
     /// First packet of the next picture; unknown until a key frame is complete.
@@ -135,9 +123,9 @@ const MAX_KEY_STARTS: usize = 16;
 /// str0m does not request packets further behind the newest than this.
 pub const REPAIR_REACH: u64 = 100;
 
-impl RtpAssembly {
+impl WholeFrames {
     /// Nothing of a video in this format has come yet.
-    pub fn new(format: PayloadFormat) -> Self {
+    pub fn new(format: &'static PayloadFormat) -> Self {
         Self {
             format,
             slots: vec![Slot::Empty; SLOTS],
@@ -151,9 +139,10 @@ impl RtpAssembly {
             ready: VecDeque::new(),
         }
     }
+}
 
-    /// Take a packet.
-    pub fn insert(&mut self, now: Timestamp, packet: &VideoPacket<'_>) {
+impl Assembly for WholeFrames {
+    fn insert(&mut self, now: Timestamp, packet: &VideoPacket<'_>) {
         let seq = packet.seq;
         // Late: it was handed over or given up.
         if self.next.is_some_and(|next| seq < next) || !self.make_room(now, seq) {
@@ -168,7 +157,7 @@ impl RtpAssembly {
         let VideoPacket { timestamp, marker, psnr_db, payload, .. } = *packet;
         *slot = Slot::Here(Piece { timestamp, marker, arrival: now, repair, psnr_db, payload: payload.to_vec() });
         self.waiting_since.get_or_insert(now);
-        if let Some(start) = key_start(self.format, payload) {
+        if let Some(start) = (self.format.key_start)(payload) {
             if self.key_starts.len() == MAX_KEY_STARTS {
                 self.key_starts.pop_front();
             }
@@ -177,16 +166,14 @@ impl RtpAssembly {
         } else if let Some((_, last)) = self.keyframe.as_mut().filter(|(time, _)| *time == timestamp) {
             *last = now;
         }
-        self.advance();
+        self.take_whole();
     }
 
-    /// The next picture, whole or given up.
-    pub fn pop(&mut self) -> Option<Assembled> {
+    fn pop(&mut self) -> Option<Assembled> {
         self.ready.pop_front()
     }
 
-    /// The missing packets of the next picture will not come any more.
-    pub fn is_hopeless(&self) -> bool {
+    fn is_hopeless(&self) -> bool {
         let Some((first, end)) = self.window else { return self.torn };
         let looked = match self.next {
             Some(_) => self.looked,
@@ -195,7 +182,9 @@ impl RtpAssembly {
         };
         self.torn || (looked + REPAIR_REACH < end && self.waiting_since.is_some())
     }
+}
 
+impl WholeFrames {
     /// Slots for everything up to `seq`; false: it is older than all of them.
     fn make_room(&mut self, now: Timestamp, seq: u64) -> bool {
         let (first, end) = self.window.unwrap_or((seq, seq));
@@ -228,7 +217,7 @@ impl RtpAssembly {
         (self.next, self.window, self.waiting_since, self.torn) = (None, None, None, true);
     }
 
-    fn advance(&mut self) {
+    fn take_whole(&mut self) {
         loop {
             if let Some(next) = self.next {
                 let end = self.end_of_run(next, self.looked.max(next));
@@ -314,12 +303,12 @@ impl RtpAssembly {
 
     /// Packets `start` to `end`, all present, are a picture.
     fn hand_over(&mut self, start: u64, end: u64) {
-        let mut joined = Joining::new(self.format);
+        let mut joined = Joined::default();
         let mut timestamp = 0;
         let (mut repair, mut psnr_db, mut arrivals, mut size_bytes) = (None, None, None, 0);
         for seq in start..end {
             let Slot::Here(piece) = std::mem::take(&mut self.slots[seq as usize % SLOTS]) else { continue };
-            joined.push(&piece.payload);
+            joined.push(self.format, &piece.payload);
             timestamp = piece.timestamp;
             size_bytes += piece.payload.len() as u32;
             repair = repair.max(piece.repair);
@@ -337,13 +326,14 @@ impl RtpAssembly {
         self.waiting_since = left.min();
         let Some(arrivals) = arrivals else { return };
         let picture = joined.finish().map(|(bytes, keyframe)| {
-            Assembled::Picture(CodedPicture { bytes, timestamp, keyframe, size_bytes, arrivals, psnr_db, repair })
+            let picture = CodedPicture { bytes, timestamp, keyframe, size_bytes, arrivals, psnr_db, repair };
+            Assembled::Picture { picture, lost_packets: 0 }
         });
         self.ready.push_back(picture.unwrap_or(Assembled::GivenUp { timestamp, lost_packets: 0 }));
     }
 }
 
-impl FrameAssembly for RtpAssembly {
+impl FrameAssembly for WholeFrames {
     fn last_of_keyframe(&self) -> Option<Timestamp> {
         self.keyframe.map(|(_, last)| last)
     }
@@ -359,3 +349,7 @@ impl FrameAssembly for RtpAssembly {
         self.waiting_since
     }
 }
+
+#[cfg(test)]
+#[path = "whole_tests.rs"]
+mod tests;

@@ -1,12 +1,42 @@
-//! A coded VP9 frame as RTP payloads (RFC 9628), cut where the sender's packetizer cuts (`even_cut.rs`).
+//! VP9, by libvpx, in RTP payloads (RFC 9628).
+//!
+//! A frame is cut where the sender's packetizer cuts (`even_cut.rs`).
 //!
 //! The descriptor is libwebrtc's for one spatial and one temporal layer: non-flexible mode, a picture number of 15 bits
 //! in every packet, no layer indices, and before a key frame the scalability structure: its size, and that each picture
 //! refers to the one before. The structure is only in the first packet and counts as bytes of the frame. Missing: layers;
 //! flexible mode.
 
-use crate::pictures::even_cut::EvenCut;
-use crate::pictures::payloads::Payloads;
+use crate::assembly::whole::{KeyStart, PayloadFormat, WholeFrames};
+use crate::even_cut::EvenCut;
+use crate::{CallCodec, PacketCost, Payloads, Recovery, RtpFormat, Stream, failed, vpx};
+use legato_media::encoder::size_rule::Thresholds;
+use legato_vpx::Codec;
+use legato_wire::vp9::Payload;
+
+/// The codec.
+pub static VP9: CallCodec = CallCodec {
+    name: "vp9",
+    check: || legato_vpx::check().map_err(failed),
+    remedy: Some(vpx::REMEDY),
+    ours_alone: false,
+    rtp: RtpFormat { name: "VP9", parameters: Some("profile-id=0") },
+    // libwebrtc's.
+    thresholds: Thresholds { low_qp: 149.0, high_qp: 205.0 },
+    streams: &[Stream {
+        recovery: Recovery::Nack,
+        label: "libvpx vp9 (real)",
+        encoder: |settings| vpx::encoder(Codec::Vp9, settings),
+        packet_cost: |_| PacketCost::default(),
+        payloads: |frame, room| {
+            let key = frame.keyframe.then_some(frame.size);
+            Ok(Box::new(Vp9Frame::new(frame.bytes, key, frame.number, room)))
+        },
+        assembly: || Box::new(WholeFrames::new(&FORMAT)),
+        playback: || vpx::playback(Codec::Vp9),
+    }],
+    filling: |length, keyframe| [&[if keyframe { 0x80 } else { 0x84 }, 0, 0][..], &vec![0x55; length]].concat(),
+};
 
 /// A frame, ready to be cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,9 +98,23 @@ fn structure((width, height): (u16, u16)) -> Vec<u8> {
     [&[SIZE_AND_GROUP][..], &width, &height, &ONE_PICTURE, &[PREVIOUS]].concat()
 }
 
+/// Payloads joined to a picture ([rfc9628] §4.2): a sequence of complete frames, each from B to E.
+pub static FORMAT: PayloadFormat = PayloadFormat {
+    key_start: |payload| Payload::parse(payload).ok()?.begins_keyframe().then_some(KeyStart::Certain),
+    push: |joined, payload| {
+        let payload = Payload::parse(payload)?;
+        joined.broken |= payload.begins_frame == joined.open;
+        joined.keyframe |= payload.begins_keyframe();
+        joined.bytes.extend_from_slice(payload.bytes);
+        joined.open = !payload.ends_frame;
+        Ok(())
+    },
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::assembly::whole::Joined;
     use legato_media::packetizer;
 
     fn heads(frame: &Vp9Frame) -> Vec<[u8; 3]> {
@@ -95,5 +139,22 @@ mod tests {
         let sizes = (0..).map_while(|index| frame.payload(index)).map(|payload| payload.len() as u16 - 2);
         assert!(sizes.eq(packetizer::pieces(frame.size_bytes())));
         assert_eq!(frame.size_bytes(), 2_000 + 8 + 2);
+    }
+
+    /// [rfc9628] §4.2, worked by hand: from B to E, and once more for another spatial layer.
+    #[test]
+    fn a_vp9_picture_is_its_frames_from_begin_to_end() {
+        let key = [0x8a, 1, 0x18, 5, 0, 2, 0xd0, 1, 0x14, 1, 0x82, 4];
+        let [begin, middle, end, whole] = [&[0xc8, 2, 0x86][..], &[0xc0, 2, 7], &[0xc4, 2, 8], &[0xcc, 2, 0x86]];
+        let second_layer = &[0xec, 2, 0x02, 0, 9][..];
+        assert_eq!(Joined::of(&FORMAT, &[&key, &[0x84, 1, 5]]), Some((vec![0x82, 4, 5], true)));
+        assert_eq!(Joined::of(&FORMAT, &[begin, middle, end]), Some((vec![0x86, 7, 8], false)));
+        assert_eq!(Joined::of(&FORMAT, &[whole, second_layer]), Some((vec![0x86, 9], false)));
+        for broken in [&[begin][..], &[begin, middle], &[middle, end], &[begin, whole], &[whole, end], &[&[0xcc, 2]]] {
+            assert_eq!(Joined::of(&FORMAT, broken), None, "{broken:?}");
+        }
+        let key_start = FORMAT.key_start;
+        assert_eq!(key_start(&key), Some(KeyStart::Certain));
+        assert_eq!((key_start(whole), key_start(&[0x84, 1, 5])), (None, None));
     }
 }

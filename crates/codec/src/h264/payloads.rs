@@ -7,8 +7,7 @@
 //! in an aggregation of their own, the frame's head. If a packet carries more header extensions than those 8 bytes, each
 //! piece leaves as many bytes empty for them, which count as the frame's.
 
-use crate::error::Error;
-use crate::pictures::payloads::Payloads;
+use crate::{Error, Payloads};
 use legato_media::packetizer::{self, MAX_PAYLOAD_BYTES};
 
 /// What each payload holds beyond its piece.
@@ -50,13 +49,13 @@ impl H264Frame {
             match unit_kind(unit) {
                 UnitKind::Parameters => parameters.push(unit),
                 UnitKind::Slice if slice.is_some() => {
-                    return Err(Error::Encoder("the encoder made a picture of several slices".to_owned()));
+                    return Err(Error("the encoder made a picture of several slices".to_owned()));
                 }
                 UnitKind::Slice => slice = Some(unit),
                 UnitKind::Other => {}
             }
         }
-        let slice = slice.ok_or_else(|| Error::Encoder("the encoder made a picture without a slice".to_owned()))?;
+        let slice = slice.ok_or_else(|| Error("the encoder made a picture without a slice".to_owned()))?;
         let head = (!parameters.is_empty()).then(|| aggregate(&parameters));
         let (whole, most) = (slice.len() + 1, usize::from(MAX_PAYLOAD_BYTES - room));
         let body = if whole <= most {

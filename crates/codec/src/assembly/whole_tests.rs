@@ -1,11 +1,9 @@
 //! What our own sender cuts into payloads, put together by the receiver.
 
-use crate::pictures::h264_payload::H264Frame;
-use crate::pictures::payloads::Payloads;
-use crate::pictures::vp8_payload::Vp8Frame;
-use legato_call::FrameAssembly;
-use legato_call::rtp_assembly::{Assembled, CodedPicture, PayloadFormat, REPAIR_REACH, RtpAssembly, VideoPacket};
-use legato_units::{TimeDelta, Timestamp};
+use super::*;
+use crate::Payloads;
+use crate::h264::{self, H264Frame};
+use crate::vp8::{self, Vp8Frame};
 
 /// Packets of a picture as our own sender cuts it.
 struct Cut {
@@ -52,7 +50,7 @@ impl Stream {
     }
 }
 
-fn give(assembly: &mut RtpAssembly, at_ms: i64, packet: &Owned, repeated: bool) {
+fn give(assembly: &mut dyn Assembly, at_ms: i64, packet: &Owned, repeated: bool) {
     let &(seq, timestamp, marker, ref payload) = packet;
     assembly.insert(
         Timestamp::from_millis(at_ms),
@@ -60,10 +58,10 @@ fn give(assembly: &mut RtpAssembly, at_ms: i64, packet: &Owned, repeated: bool) 
     );
 }
 
-fn pictures(assembly: &mut RtpAssembly) -> Vec<CodedPicture> {
+fn pictures(assembly: &mut dyn Assembly) -> Vec<CodedPicture> {
     std::iter::from_fn(|| assembly.pop())
         .map(|assembled| match assembled {
-            Assembled::Picture(picture) => picture,
+            Assembled::Picture { picture, lost_packets: 0 } => picture,
             other => panic!("{other:?}"),
         })
         .collect()
@@ -73,7 +71,7 @@ fn pictures(assembly: &mut RtpAssembly) -> Vec<CodedPicture> {
 #[test]
 fn pictures_come_out_as_they_were_coded() {
     let (mut assembly, mut stream) =
-        (RtpAssembly::new(PayloadFormat::H264), Stream { seq: 65_530, timestamp: u32::MAX - 4_000 });
+        (WholeFrames::new(&h264::FORMAT), Stream { seq: 65_530, timestamp: u32::MAX - 4_000 });
     for (number, length) in [5_000, 20, 1_161, 1_162, 1_163, 40_000].into_iter().enumerate() {
         let cut = cut(number == 0 || number == 3, length);
         for packet in stream.send(&cut) {
@@ -91,7 +89,7 @@ fn pictures_come_out_as_they_were_coded() {
 
 #[test]
 fn a_picture_without_its_marker_ends_where_another_time_begins() {
-    let (mut assembly, mut stream) = (RtpAssembly::new(PayloadFormat::H264), Stream::default());
+    let (mut assembly, mut stream) = (WholeFrames::new(&h264::FORMAT), Stream::default());
     for mut packet in stream.send(&cut(true, 3_000)) {
         packet.2 = false;
         give(&mut assembly, 0, &packet, false);
@@ -103,7 +101,7 @@ fn a_picture_without_its_marker_ends_where_another_time_begins() {
 
 #[test]
 fn a_gap_is_waited_for_and_the_repair_is_timed() {
-    let (mut assembly, mut stream) = (RtpAssembly::new(PayloadFormat::H264), Stream::default());
+    let (mut assembly, mut stream) = (WholeFrames::new(&h264::FORMAT), Stream::default());
     stream.send(&cut(true, 3_000)).iter().for_each(|packet| give(&mut assembly, 0, packet, false));
     assert_eq!(pictures(&mut assembly).len(), 1);
     let packets = [stream.send(&cut(false, 3_000)), stream.send(&cut(false, 100))].concat();
@@ -123,7 +121,7 @@ fn a_gap_is_waited_for_and_the_repair_is_timed() {
 
 #[test]
 fn a_complete_key_frame_ends_the_wait_and_reports_the_losses() {
-    let (mut assembly, mut stream) = (RtpAssembly::new(PayloadFormat::H264), Stream::default());
+    let (mut assembly, mut stream) = (WholeFrames::new(&h264::FORMAT), Stream::default());
     stream.send(&cut(true, 100)).iter().for_each(|packet| give(&mut assembly, 0, packet, false));
     pictures(&mut assembly);
     let damaged = stream.send(&cut(false, 3_000));
@@ -141,7 +139,7 @@ fn a_complete_key_frame_ends_the_wait_and_reports_the_losses() {
 
 #[test]
 fn gaps_that_can_no_longer_be_repaired_are_hopeless() {
-    let (mut assembly, mut stream) = (RtpAssembly::new(PayloadFormat::H264), Stream::default());
+    let (mut assembly, mut stream) = (WholeFrames::new(&h264::FORMAT), Stream::default());
     stream.send(&cut(true, 100)).iter().for_each(|packet| give(&mut assembly, 0, packet, false));
     pictures(&mut assembly);
     stream.send(&cut(false, 100));
@@ -155,7 +153,7 @@ fn gaps_that_can_no_longer_be_repaired_are_hopeless() {
 
 #[test]
 fn after_a_jump_in_the_numbers_it_starts_again_with_a_key_frame() {
-    let (mut assembly, mut stream) = (RtpAssembly::new(PayloadFormat::H264), Stream::default());
+    let (mut assembly, mut stream) = (WholeFrames::new(&h264::FORMAT), Stream::default());
     stream.send(&cut(true, 100)).iter().for_each(|packet| give(&mut assembly, 0, packet, false));
     pictures(&mut assembly);
     stream.seq += 1_000_000;
@@ -168,7 +166,7 @@ fn after_a_jump_in_the_numbers_it_starts_again_with_a_key_frame() {
 
 #[test]
 fn a_truncated_unit_is_not_a_picture() {
-    let (mut assembly, mut stream) = (RtpAssembly::new(PayloadFormat::H264), Stream::default());
+    let (mut assembly, mut stream) = (WholeFrames::new(&h264::FORMAT), Stream::default());
     let mut packets = stream.send(&cut(true, 3_000));
     packets[1].2 = true;
     packets.truncate(2);
@@ -179,7 +177,7 @@ fn a_truncated_unit_is_not_a_picture() {
 /// [rfc7741] §4.2: a frame begins where S is set and the partition is the first, and ends with the marker.
 #[test]
 fn frames_of_vp8_come_out_as_they_were_coded_and_a_key_frame_ends_a_wait() {
-    let (mut assembly, mut stream) = (RtpAssembly::new(PayloadFormat::Vp8), Stream { seq: 65_530, timestamp: 9 });
+    let (mut assembly, mut stream) = (WholeFrames::new(&vp8::FORMAT), Stream { seq: 65_530, timestamp: 9 });
     for (number, length) in [5_000, 20, 1_160, 1_161, 40_000].into_iter().enumerate() {
         let cut = cut_vp8(number == 0 || number == 3, length, 32_766 + number as u32);
         stream.send(&cut).iter().for_each(|packet| give(&mut assembly, number as i64, packet, false));
@@ -195,7 +193,7 @@ fn frames_of_vp8_come_out_as_they_were_coded_and_a_key_frame_ends_a_wait() {
     assert_eq!(assembly.pop(), Some(Assembled::GivenUp { timestamp: damaged_time, lost_packets: 1 }));
     assert!(pictures(&mut assembly)[0].keyframe && assembly.waiting_since().is_none());
     // One that comes in the middle of a call begins with a key frame.
-    let mut late = RtpAssembly::new(PayloadFormat::Vp8);
+    let mut late = WholeFrames::new(&vp8::FORMAT);
     damaged.iter().for_each(|packet| give(&mut late, 0, packet, false));
     assert!(late.pop().is_none());
     stream.send(&cut_vp8(true, 100, 3)).iter().for_each(|packet| give(&mut late, 1, packet, false));

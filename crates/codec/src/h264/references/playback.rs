@@ -1,10 +1,10 @@
 //! A decoder that conceals, and knows when the sender is wrong about what is shown here.
 
-use crate::{Error, Shown, failed};
+use crate::{Error, Playback, Shown, failed};
 use legato_h264::DecodedLuma;
 
 /// A stream being decoded, in decoding order.
-pub(crate) struct Playback {
+pub(crate) struct Player {
     playback: legato_h264::Playback,
     /// Packets came too late to be decoded: the sender takes their frame, and all behind it, for right.
     astray: bool,
@@ -14,13 +14,15 @@ const START_CODE: [u8; 3] = [0, 0, 1];
 const TYPE_BITS: u8 = 0x1f;
 const IDR_SLICE: u8 = 5;
 
-impl Playback {
+impl Player {
     pub fn new() -> Result<Self, Error> {
         Ok(Self { playback: legato_h264::Playback::concealing().map_err(failed)?, astray: false })
     }
+}
 
-    /// Decode what came of a frame; nothing at all stands for packets that came too late for theirs.
-    pub fn decode(&mut self, frame: &[u8]) -> Result<Option<Shown>, Error> {
+impl Playback for Player {
+    /// Nothing at all stands for packets that came too late for their frame.
+    fn decode(&mut self, frame: &[u8]) -> Result<Option<Shown>, Error> {
         if frame.is_empty() {
             self.astray = true;
             return Ok(None);
@@ -30,7 +32,7 @@ impl Playback {
         Ok(shown.map(|DecodedLuma { width, height, samples }| Shown { width, height, samples }))
     }
 
-    pub fn is_astray(&self) -> bool {
+    fn is_astray(&self) -> bool {
         self.astray
     }
 }
