@@ -24,6 +24,9 @@ CONFIG = Path("tools/check_sentences.toml")
 # The files that quote the patterns.
 LEFT_OUT = ("tools/check_sentences.py", "tools/check_sentences.toml", "tests/tools/test_checks.py", "glossary.md")
 LONGEST = 35  # words
+# A list item, a heading, a row; in a docstring, an argument.
+BEGINS = re.compile(r"[-*|] |\d+\. |#+ |\|")
+ARGUMENT = re.compile(r"\w+: ")
 LONG = f"a sentence of more than {LONGEST} words"
 _WHAT = "is|are|was|were|has|have|had|may|can|must|it|its|they|all|came|comes|arrive[sd]|became|becomes|follows|got"
 _WHAT += "|happened|leaves|left|passe[sd]|reache[sd]|remains|stands|waits"
@@ -33,7 +36,7 @@ PATTERNS = {
         "headless relative": rf"\b(?:what (?:{_WHAT})|(?:those|that) which|those that)\b(?![^.!\n]{{0,90}}\?)",
         "of ours, of its own": r"\bof (?:ours|theirs|yours|its own|their own|our own|your own|one's own|his own)\b",
         "beside": r"\bbesides?\b",
-        "stands for is": r"\b(?:stands?|stood|standing)\b(?! (?:for|out|alone|up|still)\b)",
+        "stands for is": r"\b(?:stands?|stood|standing)\b(?! (?:for|out|alone|up|still)\b|-in)",
         "is known": r"\b(?:is|are|was|were|be|been|being) (?:not |never |yet |then |also |already )?known\b(?! as\b)",
     }.items()
 }
@@ -58,13 +61,14 @@ def blocks(name: str, lines: list[tuple[int, str]]) -> Iterator[Block]:
             is_prose = line.startswith("//")
             line = line.lstrip("/! ")
         elif name.endswith((".py", ".pyi")):
-            quotes = line.count('"""')
+            quotes = line.count('"""') if in_docstring or line.startswith('"""') else 0
             is_prose = in_docstring or quotes > 0 or line.startswith("#")
             in_docstring ^= quotes == 1
             line = line.strip('"# ')
         fence = line.startswith("```")
         is_code ^= fence
-        is_new = ended or number > before + 1 or is_prose != was_prose or re.match(r"[-*|] |\d+\. |#+ |\|", line)
+        is_new = ended or number > before + 1 or is_prose != was_prose or BEGINS.match(line)
+        is_new = is_new or (in_docstring and ARGUMENT.match(line))
         if held and (is_new or is_code or not line):
             yield Block(start, "\n".join(held), was_prose and held[0][0] not in "|#")
             held = []
