@@ -5,8 +5,8 @@ use crate::policy::{self, Model};
 use crate::ranges::{self, OutOfRange};
 use crate::steering::Steered;
 use crate::toml_words::in_tomls_words;
-use crate::{FutureLink, PacketEstimator, RateController, RateLimits, Side};
-use legato_units::{DataRate, Timestamp};
+use crate::{KnownFuture, RateController, RateLimits, Side};
+use legato_units::Timestamp;
 use schemars::{JsonSchema, Schema};
 use serde::{Serialize, de::DeserializeOwned};
 use std::borrow::Cow;
@@ -190,31 +190,25 @@ pub trait Assets {
         None
     }
 
-    /// An estimator that is no controller of this program, from its file, for `opennetlab`; `None` if the caller hosts none.
-    fn estimator(&self, file: &str) -> Option<Result<Box<dyn PacketEstimator>, String>> {
-        let _ = file;
+    /// What the network will do; `None` if it is not known, as in real calls.
+    fn future(&self) -> Option<&dyn KnownFuture> {
         None
     }
 
-    /// The bottleneck's capacity over the whole call, ascending in time; granted only to `oracle`.
-    fn future_capacity(&self) -> Option<Arc<[CapacityStep]>> {
-        None
-    }
-
-    /// The bottleneck, its queue and all it will pass; `None` if its future is unknown or another flow uses it too.
-    /// Granted only to `clairvoyant`.
-    fn future_link(&self) -> Option<Box<dyn FutureLink>> {
+    /// What runs controllers that are no part of this program; `None` if the caller hosts none.
+    fn host(&self) -> Option<&dyn Host> {
         None
     }
 }
 
-/// From `start` on the bottleneck's rate is `capacity`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CapacityStep {
-    /// Valid from here to the next step.
-    pub start: Timestamp,
-    /// Mean over the step.
-    pub capacity: DataRate,
+/// Runs guests: controllers in another language, from a file.
+pub trait Host {
+    /// A guest from its file. `interface` says what the file was written for: `"alphartc"` is the estimator of
+    /// `opennetlab`.
+    ///
+    /// # Errors
+    /// One line that says why the file cannot be hosted.
+    fn guest(&self, interface: &str, file: &str, context: Context<'_>) -> Result<Box<dyn RateController>, String>;
 }
 
 /// No files, no future, no other controllers.

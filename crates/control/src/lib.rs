@@ -38,9 +38,8 @@ pub mod estimate;
 mod event;
 mod feedback_rule;
 mod frame_place;
-mod future_link;
+mod future;
 pub mod observation;
-mod packet_estimator;
 mod packet_kind;
 mod packet_reports;
 mod parameters;
@@ -50,7 +49,7 @@ pub mod steering;
 mod toml_words;
 pub mod window;
 
-pub use construct::{Assets, BuildError, CapacityStep, Construct, Context, Entry, NoAssets, check_ranges};
+pub use construct::{Assets, BuildError, Construct, Context, Entry, Host, NoAssets, check_ranges};
 pub use controller::{RateController, Side};
 pub use decision::{Decision, EncoderWishes, Pacing, ProbeCluster, SendingWishes};
 pub use event::{
@@ -59,8 +58,7 @@ pub use event::{
 };
 pub use feedback_rule::FeedbackRule;
 pub use frame_place::FramePlace;
-pub use future_link::FutureLink;
-pub use packet_estimator::PacketEstimator;
+pub use future::{CapacityStep, FutureLink, KnownFuture};
 pub use packet_kind::PacketKind;
 pub use packet_reports::{Fate, PacketReport, PacketReports, ReportRun, ReportedPacket, RunFate};
 pub use parameters::Parameter;

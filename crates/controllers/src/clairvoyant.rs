@@ -16,8 +16,8 @@
 //! bits in the pictures to come.
 
 use legato_control::{
-    BuildError, Construct, Context, Decision, EncoderWishes, Event, FutureLink, Pacing, RateController, RateLimits,
-    SentPacket, Side,
+    BuildError, Construct, Context, Decision, EncoderWishes, Event, FutureLink, KnownFuture, Pacing, RateController,
+    RateLimits, SentPacket, Side,
 };
 use legato_units::{Burst, DataRate, DataSize, TimeDelta, Timestamp};
 use schemars::JsonSchema;
@@ -98,7 +98,7 @@ impl Construct for Clairvoyant {
     type Config = Config;
 
     fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
-        let Some(link) = context.assets.future_link() else {
+        let Some(link) = context.assets.future().and_then(KnownFuture::link) else {
             let what = "a link of its own with a known capacity".to_owned();
             return Err(BuildError::Missing { controller: Self::NAME, what });
         };
@@ -228,8 +228,9 @@ const AT_ONCE: DataRate = DataRate::from_mbps(1_000);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use legato_control::{Assets, PacketKind, SourceFrameInfo};
+    use legato_control::{Assets, CapacityStep, PacketKind, SourceFrameInfo};
     use std::borrow::Cow;
+    use std::sync::Arc;
 
     /// 1 Mbit/s, 125 bytes a millisecond, except within `dead`.
     #[derive(Clone)]
@@ -273,7 +274,16 @@ mod tests {
         fn file(&self, _name: &str) -> Option<Cow<'_, [u8]>> {
             None
         }
-        fn future_link(&self) -> Option<Box<dyn FutureLink>> {
+        fn future(&self) -> Option<&dyn KnownFuture> {
+            Some(self)
+        }
+    }
+
+    impl KnownFuture for Link {
+        fn capacity(&self) -> Option<Arc<[CapacityStep]>> {
+            None
+        }
+        fn link(&self) -> Option<Box<dyn FutureLink>> {
             Some(Box::new(self.clone()))
         }
     }

@@ -3,12 +3,10 @@
 //! all others.
 //!
 //! The estimator itself is somebody else's program: whether the same call gives the same bytes is up to it. The
-//! builder of the call provides the host (`Assets::estimator`), so this crate knows no Python. Without a file there is no
+//! builder of the call provides the host (`Assets::host`), so this crate knows no Python. Without a file there is no
 //! estimator, and the target stays where the call starts.
 
-use legato_control::{
-    BuildError, Construct, Context, Decision, Event, PacketEstimator, RateController, RateLimits, ReceivedPacket, Side,
-};
+use legato_control::{BuildError, Construct, Context, Decision, Event, RateController, RateLimits, Side};
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,7 +24,7 @@ pub struct Config {
 #[derive(Clone)]
 pub struct OpenNetLab {
     limits: RateLimits,
-    estimator: Option<Box<dyn PacketEstimator>>,
+    estimator: Option<Box<dyn RateController>>,
     target: DataRate,
     next: Timestamp,
     /// A packet came since the last estimate.
@@ -46,14 +44,14 @@ impl Construct for OpenNetLab {
         let Context { limits, start, assets, .. } = context;
         let estimator = match config.file.as_str() {
             "" => None,
-            file => Some(match assets.estimator(file) {
-                None => return Err(BuildError::Missing { controller: Self::NAME, what: "a host for Python".into() }),
-                Some(Ok(estimator)) => estimator,
-                Some(Err(message)) => {
-                    let message = format!("file = {file:?}: {message}");
-                    return Err(BuildError::Config { controller: Self::NAME, message });
-                }
-            }),
+            file => {
+                let missing = || BuildError::Missing { controller: Self::NAME, what: "a host for Python".into() };
+                let guest = assets.host().ok_or_else(missing)?.guest("alphartc", file, context);
+                Some(guest.map_err(|message| BuildError::Config {
+                    controller: Self::NAME,
+                    message: format!("file = {file:?}: {message}"),
+                })?)
+            }
         };
         Ok(Self {
             limits,
@@ -68,10 +66,10 @@ impl Construct for OpenNetLab {
 }
 
 impl OpenNetLab {
-    fn report(&mut self, now: Timestamp, packet: &ReceivedPacket) {
+    fn report(&mut self, now: Timestamp, event: &Event) {
         self.news = true;
         if let Some(estimator) = &mut self.estimator {
-            estimator.report(now, packet);
+            estimator.on_event(now, event);
         }
     }
 
@@ -79,12 +77,12 @@ impl OpenNetLab {
         self.next = (self.next + INTERVAL).max(now + TimeDelta::from_millis(1));
         // Ours: an interval without a packet is no reason to send more or less; the sender halves in silence.
         let Some(estimator) = self.estimator.as_mut().filter(|_| std::mem::take(&mut self.news)) else { return };
-        let estimate_bps = estimator.estimate_bps();
-        if estimate_bps.is_nan() {
-            self.failures += 1;
-        } else {
+        estimator.on_event(now, &Event::Deadline);
+        if estimator.has_estimate() {
             self.estimates += 1;
-            self.target = DataRate::from_bps_f64(estimate_bps);
+            self.target = estimator.decision().target_bitrate;
+        } else {
+            self.failures += 1;
         }
     }
 }
@@ -92,7 +90,7 @@ impl OpenNetLab {
 impl RateController for OpenNetLab {
     fn on_event(&mut self, now: Timestamp, event: &Event) {
         match event {
-            Event::PacketReceived(packet) => self.report(now, packet),
+            Event::PacketReceived(_) => self.report(now, event),
             Event::Deadline if now >= self.next => self.ask(now),
             Event::Limits(limits) => self.limits = *limits,
             _ => {}
@@ -119,7 +117,7 @@ const INTERVAL: TimeDelta = TimeDelta::from_millis(200);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use legato_control::{Assets, NoAssets, PacketKind};
+    use legato_control::{Assets, NoAssets, PacketKind, ReceivedPacket};
     use legato_units::{DataSize, PeerTimestamp};
     use std::borrow::Cow;
 
@@ -128,15 +126,24 @@ mod tests {
 
     /// Estimates what arrived since it was last asked, over 200 ms; fails when that is nothing.
     #[derive(Clone, Default)]
-    struct Sum(u64);
+    struct Sum {
+        now: DataSize,
+        last: DataSize,
+    }
 
-    impl PacketEstimator for Sum {
-        fn report(&mut self, _now: Timestamp, packet: &ReceivedPacket) {
-            self.0 += packet.size.as_bits();
+    impl RateController for Sum {
+        fn on_event(&mut self, _now: Timestamp, event: &Event) {
+            match event {
+                Event::PacketReceived(packet) => self.now += packet.size,
+                Event::Deadline => self.last = std::mem::take(&mut self.now),
+                _ => {}
+            }
         }
-        fn estimate_bps(&mut self) -> f64 {
-            let bits = std::mem::take(&mut self.0) as f64;
-            if bits == 0.0 { f64::NAN } else { bits / 0.2 }
+        fn decision(&self) -> Decision {
+            Decision::of_target(self.last / INTERVAL)
+        }
+        fn has_estimate(&self) -> bool {
+            self.last > DataSize::ZERO
         }
     }
 
@@ -145,8 +152,14 @@ mod tests {
         fn file(&self, _name: &str) -> Option<Cow<'_, [u8]>> {
             None
         }
-        fn estimator(&self, file: &str) -> Option<Result<Box<dyn PacketEstimator>, String>> {
-            Some(if file == "sum.py" { Ok(Box::<Sum>::default()) } else { Err("no such file".into()) })
+        fn host(&self) -> Option<&dyn legato_control::Host> {
+            Some(self)
+        }
+    }
+    impl legato_control::Host for Host {
+        fn guest(&self, interface: &str, file: &str, _: Context<'_>) -> Result<Box<dyn RateController>, String> {
+            assert_eq!(interface, "alphartc");
+            if file == "sum.py" { Ok(Box::<Sum>::default()) } else { Err("no such file".into()) }
         }
     }
 

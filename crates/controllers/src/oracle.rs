@@ -3,7 +3,8 @@
 //! `clairvoyant` is one.
 
 use legato_control::{
-    BuildError, CapacityStep, Construct, Context, Decision, Event, Pacing, RateController, RateLimits, Side,
+    BuildError, CapacityStep, Construct, Context, Decision, Event, KnownFuture, Pacing, RateController, RateLimits,
+    Side,
 };
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use schemars::JsonSchema;
@@ -52,7 +53,7 @@ impl Construct for Oracle {
     type Config = Config;
 
     fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
-        let Some(future) = context.assets.future_capacity() else {
+        let Some(future) = context.assets.future().and_then(KnownFuture::capacity) else {
             return Err(BuildError::Missing { controller: Self::NAME, what: "the future capacity".to_owned() });
         };
         let mut oracle = Self {
@@ -123,7 +124,7 @@ impl RateController for Oracle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use legato_control::Assets;
+    use legato_control::{Assets, FutureLink};
     use std::borrow::Cow;
 
     struct Future(Arc<[CapacityStep]>);
@@ -131,8 +132,16 @@ mod tests {
         fn file(&self, _name: &str) -> Option<Cow<'_, [u8]>> {
             None
         }
-        fn future_capacity(&self) -> Option<Arc<[CapacityStep]>> {
+        fn future(&self) -> Option<&dyn KnownFuture> {
+            Some(self)
+        }
+    }
+    impl KnownFuture for Future {
+        fn capacity(&self) -> Option<Arc<[CapacityStep]>> {
             Some(self.0.clone())
+        }
+        fn link(&self) -> Option<Box<dyn FutureLink>> {
+            None
         }
     }
 

@@ -5,8 +5,8 @@
 use legato_control::steering::Steered;
 use legato_control::{
     Assets, CapacityStep, Context, Decision, EncodedFrameInfo, Entry, Event, Fate, FramePlace, FrameReport, FutureLink,
-    PacerQueue, PacketKind, PacketReport, RateController, RateLimits, ReceivedPacket, ReceptionReport, SentPacket,
-    SourceFrameInfo, TransportFeedback,
+    KnownFuture, PacerQueue, PacketKind, PacketReport, RateController, RateLimits, ReceivedPacket, ReceptionReport,
+    SentPacket, SourceFrameInfo, TransportFeedback,
 };
 use legato_controllers::REGISTRY;
 use legato_controllers::circuit_breaker::{CircuitBreakerConfig, CircuitBreakers};
@@ -29,11 +29,17 @@ impl Assets for Future {
     fn controller(&self, name: &str) -> Option<&'static Entry> {
         legato_controllers::entry(name)
     }
-    fn future_capacity(&self) -> Option<Arc<[CapacityStep]>> {
+    fn future(&self) -> Option<&dyn KnownFuture> {
+        Some(self)
+    }
+}
+
+impl KnownFuture for Future {
+    fn capacity(&self) -> Option<Arc<[CapacityStep]>> {
         let step = |s, kbps| CapacityStep { start: Timestamp::from_secs(s), capacity: DataRate::from_kbps(kbps) };
         Some([step(0, 1_000), step(10, 300), step(20, 2_000)].into())
     }
-    fn future_link(&self) -> Option<Box<dyn FutureLink>> {
+    fn link(&self) -> Option<Box<dyn FutureLink>> {
         Some(Box::new(Megabit(Timestamp::ZERO)))
     }
 }

@@ -1,8 +1,8 @@
 //! Estimators of AlphaRTC's interface, in Python: what the controller `opennetlab` hosts. python/legato/opennetlab.py
 //! loads the file; here its object is called, with the interpreter held as long as a call takes.
 
-use legato_control::{PacketEstimator, PacketKind, ReceivedPacket};
-use legato_units::Timestamp;
+use legato_control::{Context, Decision, Event, Host, PacketKind, RateController, ReceivedPacket};
+use legato_units::{DataRate, Timestamp};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Mutex;
@@ -15,14 +15,21 @@ pub fn take_failure() -> Option<String> {
     FAILURE.lock().ok()?.take()
 }
 
-/// Loads a file; an error is one line.
-pub fn load(file: &str) -> Result<Box<dyn PacketEstimator>, String> {
-    Python::attach(|py| {
-        let loaded = py.import("legato.opennetlab").and_then(|module| module.call_method1("load", (file,)));
-        loaded
-            .map(|object| Box::new(Estimator { object: object.unbind(), file: file.into() }) as _)
-            .map_err(|error| line(py, &error))
-    })
+/// Hosts files of the interface `"alphartc"`.
+pub struct Estimators;
+
+impl Host for Estimators {
+    fn guest(&self, interface: &str, file: &str, _: Context<'_>) -> Result<Box<dyn RateController>, String> {
+        if interface != "alphartc" {
+            return Err(format!("no file of the interface {interface:?} is hosted"));
+        }
+        Python::attach(|py| {
+            let loaded = py.import("legato.opennetlab").and_then(|module| module.call_method1("load", (file,)));
+            loaded
+                .map(|object| Box::new(Estimator { object: object.unbind(), file: file.into(), bps: f64::NAN }) as _)
+                .map_err(|error| line(py, &error))
+        })
+    }
 }
 
 fn line(py: Python<'_>, error: &PyErr) -> String {
@@ -34,6 +41,8 @@ fn line(py: Python<'_>, error: &PyErr) -> String {
 struct Estimator {
     object: Py<PyAny>,
     file: String,
+    /// Its last answer; NaN if it failed, or was not asked yet.
+    bps: f64,
 }
 
 impl Estimator {
@@ -56,12 +65,33 @@ impl Clone for Estimator {
         let copy =
             self.call(|object| object.py().import("copy")?.call_method1("deepcopy", (object,)).map(Bound::unbind));
         let object = copy.unwrap_or_else(|| Python::attach(|py| self.object.clone_ref(py)));
-        Self { object, file: self.file.clone() }
+        Self { object, file: self.file.clone(), bps: self.bps }
     }
 }
 
-impl PacketEstimator for Estimator {
-    fn report(&mut self, now: Timestamp, packet: &ReceivedPacket) {
+impl RateController for Estimator {
+    fn on_event(&mut self, now: Timestamp, event: &Event) {
+        match event {
+            Event::PacketReceived(packet) => self.report(now, packet),
+            Event::Deadline => {
+                let estimate = self.call(|object| object.call_method0("get_estimated_bandwidth")?.extract::<f64>());
+                self.bps = estimate.unwrap_or(f64::NAN);
+            }
+            _ => {}
+        }
+    }
+
+    fn decision(&self) -> Decision {
+        Decision::of_target(DataRate::from_bps_f64(self.bps))
+    }
+
+    fn has_estimate(&self) -> bool {
+        !self.bps.is_nan()
+    }
+}
+
+impl Estimator {
+    fn report(&self, now: Timestamp, packet: &ReceivedPacket) {
         self.call(|object| {
             let stats = PyDict::new(object.py());
             let ms = |ns: i64| ns.div_euclid(1_000_000);
@@ -86,11 +116,6 @@ impl PacketEstimator for Estimator {
             stats.set_item("payload_size", payload - padding)?;
             object.call_method1("report_states", (stats,)).map(drop)
         });
-    }
-
-    fn estimate_bps(&mut self) -> f64 {
-        let estimate = self.call(|object| object.call_method0("get_estimated_bandwidth")?.extract::<f64>());
-        estimate.unwrap_or(f64::NAN)
     }
 }
 

@@ -50,7 +50,7 @@ impl Sweep {
     /// written. `threads` 0 means one per core.
     #[new]
     fn new(py: Python<'_>, plan_json: &str, out_dir: PathBuf, threads: usize) -> PyResult<Self> {
-        legato_sim::host_estimators(estimator::load);
+        legato_sim::host_guests(&estimator::Estimators);
         estimator::take_failure();
         let made = py.detach(|| legato_sim::Sweep::new(&Plan::parse(plan_json)?, &out_dir, threads));
         made.map(Self).map_err(sim_error)

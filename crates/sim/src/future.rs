@@ -1,10 +1,10 @@
 //! What a controller gets when it is built, beside its limits: trained policies and, for `oracle` and `clairvoyant`,
 //! the future of the forward bottleneck.
 
-use crate::estimator_host;
+use crate::guests;
 use crate::policies::Policies;
 use legato_control::policy::Model;
-use legato_control::{Assets, CapacityStep, Entry, FutureLink, PacketEstimator};
+use legato_control::{Assets, CapacityStep, Entry, FutureLink, Host, KnownFuture};
 use legato_controllers::entry;
 use legato_path::capacity::{Capacity, LinkCapacity};
 use legato_path::queue::QueueLimit;
@@ -44,11 +44,17 @@ impl Assets for FutureOf<'_> {
         entry(name)
     }
 
-    fn estimator(&self, file: &str) -> Option<Result<Box<dyn PacketEstimator>, String>> {
-        estimator_host::estimator(file)
+    fn future(&self) -> Option<&dyn KnownFuture> {
+        Some(self)
     }
 
-    fn future_capacity(&self) -> Option<Arc<[CapacityStep]>> {
+    fn host(&self) -> Option<&dyn Host> {
+        guests::host()
+    }
+}
+
+impl KnownFuture for FutureOf<'_> {
+    fn capacity(&self) -> Option<Arc<[CapacityStep]>> {
         let link = self.capacity?;
         let steps = (self.end - self.start).as_nanos() / FUTURE_STEP.as_nanos() + 1;
         let mut future: Vec<CapacityStep> = Vec::new();
@@ -62,7 +68,7 @@ impl Assets for FutureOf<'_> {
         Some(future.into())
     }
 
-    fn future_link(&self) -> Option<Box<dyn FutureLink>> {
+    fn link(&self) -> Option<Box<dyn FutureLink>> {
         let (capacity, limit) = (self.capacity?.clone(), self.own_queue?);
         let queue_limit = match limit {
             QueueLimit::Unlimited => None,

@@ -16,10 +16,10 @@
 pub mod cross_traffic;
 pub mod episode;
 mod error;
-mod estimator_host;
 mod exploring;
 mod flows;
 mod future;
+mod guests;
 mod in_transit;
 mod live;
 mod network;
@@ -39,9 +39,9 @@ mod truth;
 mod video;
 
 pub use error::SimError;
-pub use estimator_host::{EstimatorHost, host_estimators};
 pub use exploring::{Exchange, Explored, Explorer};
 pub use flows::{CallKeys, CallSpec, Direction, FlowSpec, LinkSpec, TcpSpec, TrafficKeys, UdpSpec};
+pub use guests::host_guests;
 pub use in_transit::{InTransit, Load, Ticket};
 pub use live::{LiveCall, LiveFlow, LiveNetwork, LiveReceiver, LiveVideo, open_live_folder, write_live};
 pub use network::LoadedCapacity;
