@@ -18,6 +18,7 @@ import python_imports
 
 USE = re.compile(r"^\s*(?:pub(?:\([a-z]+\))? )?use ([^;]+);", re.M)
 PATH = re.compile(r"\b(?:crate|super)(?:::\w+)+")
+Module = tuple[str, ...]
 TESTS = re.compile(r"^#\[cfg\(test\)\]\n(?:#\[path[^\n]*\n)?mod \w+ ?[{;]", re.M)
 
 
@@ -37,7 +38,8 @@ def circles(graph: dict[str, set[str]]) -> set[frozenset[str]]:
     """Files that reach each other."""
 
     def reach(start: str) -> set[str]:
-        reached, left = set(), [start]
+        reached: set[str] = set()
+        left = [start]
         while left:
             further = graph.get(left.pop(), set()) - reached
             reached |= further
@@ -124,7 +126,9 @@ def absolute(path: list[str], module: tuple[str, ...], files: Container[tuple[st
     return (*module, *path) if child in files else ()
 
 
-def home(path: tuple[str, ...], texts: dict, passed_on: dict, depth: int = 0) -> tuple[str, ...] | None:
+def home(
+    path: Module, texts: dict[Module, str], passed_on: dict[Module, dict[str, Module]], depth: int = 0
+) -> Module | None:
     """The file that defines what a path names."""
     if not path:
         return None

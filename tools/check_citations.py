@@ -75,17 +75,18 @@ def citations_of(path: Path, root: Path, titles: dict[str, str]) -> list[Citatio
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         comment = COMMENT[path.suffix].search(line)
-        for match in KEY.finditer(comment[1]) if comment else ():
+        said = comment[1] if comment else ""
+        for match in KEY.finditer(said):
             key = match[1]
             is_key = key in titles or (re.search(r"\d\d", key) and not TYPE.fullmatch(key))
             if is_key:
                 # Documents and the heads of files describe; the comment at the code claims.
                 claims = path.suffix != ".md" and not line.lstrip().startswith("//!")
-                places = places_after(comment[1][match.end() :]) if claims else [""]
+                places = places_after(said[match.end() :]) if claims else [""]
                 found += [Citation(key, place, name, number, number >= first_test_line) for place in places]
     for match in CITES.finditer(text):
-        line = text.count("\n", 0, match.start()) + 1
-        found += [Citation(key, "", name, line, False) for key in re.findall(r'"([^"]+)"', match[1])]
+        at = text.count("\n", 0, match.start()) + 1
+        found += [Citation(key, "", name, at, False) for key in re.findall(r'"([^"]+)"', match[1])]
     return found
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import python_imports
 
@@ -98,7 +99,7 @@ def crate_violations(root: Path) -> list[str]:
     return violations
 
 
-def workspace_dependencies(manifest: dict) -> set[str]:
+def workspace_dependencies(manifest: dict[str, Any]) -> set[str]:
     """The crates of this workspace that a manifest names, also under another name or for one target."""
     tables = [manifest, *manifest.get("target", {}).values()]
     names = set()

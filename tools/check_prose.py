@@ -145,4 +145,4 @@ if __name__ == "__main__":
     plain = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
     numbers = [int(argument) for argument in plain if argument.isdigit()]
     roots = [argument for argument in plain if not argument.isdigit()]
-    sys.exit(main(Path(roots[0] if roots else ".").resolve(), *options[:1], *numbers[:1]))
+    sys.exit(main(Path(roots[0] if roots else ".").resolve(), (options or [""])[0], (numbers or [10])[0]))

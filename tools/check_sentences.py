@@ -100,7 +100,8 @@ def area(name: str) -> str:
 
 def findings(root: Path) -> tuple[list[tuple[str, str, str]], dict[str, list[int]]]:
     """Area, pattern and place of every finding; the lengths of all sentences of an area."""
-    found, lengths = [], {}
+    found: list[tuple[str, str, str]] = []
+    lengths: dict[str, list[int]] = {}
     for path in sources(root):
         name = str(path.relative_to(root))
         if name.endswith(LEFT_OUT):
@@ -140,4 +141,4 @@ if __name__ == "__main__":
     options = [argument for argument in sys.argv[1:] if argument in ("--count", "--list")]
     plain = [argument for argument in sys.argv[1:] if argument not in options]
     searched = plain.pop() if options == ["--list"] else ""
-    sys.exit(main(Path(plain[0] if plain else ".").resolve(), *options, searched))
+    sys.exit(main(Path(plain[0] if plain else ".").resolve(), (options or [""])[0], searched))

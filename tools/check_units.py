@@ -119,7 +119,7 @@ def python_numbers(root: Path) -> Iterator[tuple[str, str]]:
     for path in (path for path in files if path.parent.name != "pages"):  # programs, which nothing imports
         for holder in public_scopes(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(holder, ast.ClassDef):
-                named = [
+                named: list[tuple[str, ast.AnnAssign | ast.arg]] = [
                     (n.target.id, n)
                     for n in holder.body
                     if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -25,7 +26,7 @@ def main(options: list[str]) -> int:
     return 1 if refused else done.returncode
 
 
-def refusals(message: dict, keys: set[str]) -> list[str]:
+def refusals(message: dict[str, Any], keys: set[str]) -> list[str]:
     inner = message.get("message") if message.get("reason") == "compiler-message" else None
     if inner is None or not inner["spans"]:
         return []

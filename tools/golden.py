@@ -79,7 +79,7 @@ def tables(scenario: Path, names: list[str]) -> dict[str, str]:
         return found
 
 
-def table(scenario: str, call: dict[str, Any], rows: list[tuple], traffic: list[dict[str, Any]]) -> str:
+def table(scenario: str, call: dict[str, Any], rows: list[tuple[Any, ...]], traffic: list[dict[str, Any]]) -> str:
     """One controller's table: over time, then the call's figures."""
     lines = [f"{call['controller']} in {scenario}, seed {call['seed']}", ""]
     lines += _aligned([_HEAD, _UNITS, *(_row(row) for row in rows)])
@@ -93,7 +93,7 @@ def table(scenario: str, call: dict[str, Any], rows: list[tuple], traffic: list[
     return "\n".join(lines) + "\n"
 
 
-def _row(row: tuple) -> tuple[str, ...]:
+def _row(row: tuple[Any, ...]) -> tuple[str, ...]:
     at, *rates, delay_ms, loss_percent = row
     return (
         str(at * INTERVAL_S),

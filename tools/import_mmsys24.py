@@ -70,7 +70,7 @@ class Graph:
     def add(self, name: str, kind: str, source: list[str], sizes: dict[str, Any], **tensors: Array) -> None:
         """Append a layer."""
         self.layers.append({"name": name, "kind": kind, "from": source, **sizes})
-        self.tensors |= {f"{name}.{tensor}": np.float32(values) for tensor, values in tensors.items()}
+        self.tensors |= {f"{name}.{tensor}": np.asarray(values, np.float32) for tensor, values in tensors.items()}
 
     def dense(
         self, name: str, source: list[str], gemm: Any, activation: str = "linear", rows: int | None = None

@@ -83,11 +83,11 @@ def steered_hashes() -> Iterator[tuple[str, str]]:
         for step in range(STEPS):
             if not shared.agents:
                 break
-            actions = {agent: _action(shared.action_space(agent), step) for agent in shared.agents}
-            observations, rewards, _, truncations, _ = shared.step(actions)
-            for agent in sorted(observations):
-                digest.update(np.ascontiguousarray(observations[agent]).tobytes())
-                digest.update(repr((agent, float(rewards[agent]), truncations[agent])).encode())
+            each = {agent: _action(shared.action_space(agent), step) for agent in shared.agents}
+            seen, paid, _, truncations, _ = shared.step(each)
+            for agent in sorted(seen):
+                digest.update(np.ascontiguousarray(seen[agent]).tobytes())
+                digest.update(repr((agent, float(paid[agent]), truncations[agent])).encode())
         yield f"shared/{name}/environment", digest.hexdigest()[:16]
 
 
@@ -134,8 +134,8 @@ def main(arguments: list[str]) -> int:
     if arguments:
         KEPT.write_text("".join(f"{digest}  {name}\n" for name, digest in now.items()), encoding="utf-8")
         return 0
-    kept = dict(reversed(line.split("  ", 1)) for line in KEPT.read_text(encoding="utf-8").splitlines())
-    kept = {name: digest for name, digest in kept.items() if not name.endswith(ASKED)}
+    lines = (line.split("  ", 1) for line in KEPT.read_text(encoding="utf-8").splitlines())
+    kept = {name: digest for digest, name in lines if not name.endswith(ASKED)}
     found = differences(kept, now)
     runs = {name.rsplit("/", 1)[0] if name.endswith("environment") else "/".join(name.split("/")[:2]) for name in now}
     print("\n".join([*found, f"{len(now)} tables of {len(runs)} runs, {len(found)} differ"]))

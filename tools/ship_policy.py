@@ -67,7 +67,7 @@ def ship(run: Path) -> Path:
     best = max(seeds, key=lambda seed: max(point[2] for point in seed["evaluations"]))
     source = run / f"seed-{best['seed']}" / "policy" / "best"
     trained = tomllib.loads((source / "policy.toml").read_text(encoding="utf-8"))["trained"]
-    folder = POLICIES / trained["recipe"]
+    folder = POLICIES / str(trained["recipe"])
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("policy.toml", "weights.safetensors"):
         shutil.copy(source / name, folder / name)

@@ -11,6 +11,7 @@ import re
 import subprocess
 import tomllib
 from pathlib import Path
+from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -46,9 +47,9 @@ def modules() -> list[str]:
     return sorted({*(name for name in names if "._" not in name), "legato._core"})
 
 
-def python_pages() -> list[dict]:
+def python_pages() -> list[dict[str, Any]]:
     """By package: its own page first, then its modules."""
-    packages: dict[str, list] = {}
+    packages: dict[str, list[dict[str, str]]] = {}
     for name in modules():
         top = ".".join(name.split(".")[:2])
         packages.setdefault(top, []).append({name: f"api/{name}.md"})

@@ -276,7 +276,7 @@ class CallBatch:
     @property
     def spaces(self) -> Spaces:
         """What its controller observes and how it may act."""
-    def reset(self, seed: int, observations: npt.NDArray[np.float32], staggered: bool) -> None:
+    def reset(self, seed: int, observations: npt.NDArray[np.float32], staggered: bool = False) -> None:
         """Restart all calls and write their observations; `staggered` truncates the first ones at random ages."""
     def step(
         self,

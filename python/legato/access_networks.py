@@ -10,7 +10,7 @@ files so, and beside them the family ``nyu-mets``, whose LTE links were measured
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -94,7 +94,7 @@ def windows_by_second(
     return specs
 
 
-def _write_by_second(place: Path, rates_bps: Sequence[float]) -> None:
+def _write_by_second(place: Path, rates_bps: Iterable[float]) -> None:
     if not place.exists():
         place.parent.mkdir(parents=True, exist_ok=True)
         rows = "".join(f"{second},{rate:.0f}\n" for second, rate in enumerate(rates_bps))

@@ -237,7 +237,7 @@ def _known(value: float | None) -> float:
     return math.nan if value is None else float(value)
 
 
-def text_rows(gap: Gap) -> list[tuple[str, str, str, str]]:
+def text_rows(gap: Gap) -> list[tuple[str, ...]]:
     """The table as text: figure, simulated, called, difference with its interval."""
     rows = []
     for (_, name, unit, scale, places), (_, before, after, difference) in zip(FIGURES, gap.rows, strict=True):

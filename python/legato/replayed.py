@@ -113,10 +113,10 @@ def draw(
     lte = round(lte_ratio * paths)
     made = []
     for number in range(paths):
-        clip = clips[random.integers(len(clips))] if clips and number % 2 else None
+        clip = clips[int(random.integers(len(clips)))] if clips and number % 2 else None
         family = FAMILIES[1] if number < lte else FAMILIES[0]
         propagation_ms = round(random.uniform(*PROPAGATION_MS), 1)
-        options = {
+        options: dict[str, float | str] = {
             "forward.propagation_ms": propagation_ms,
             "reverse.propagation_ms": propagation_ms,
             "forward.queue.limit_ms": round(_log_uniform(random, QUEUE_MS), 1),

@@ -71,7 +71,7 @@ def launched(camera: Path | None = None, host: Host | None = None) -> Iterator[B
     with _driver(sync_playwright) as driver:
         program: str | Path | None = find()
         if host is not None:
-            program = host.script(program or driver.chromium.executable_path)
+            program = host.script(str(program or driver.chromium.executable_path))
         try:
             browser = driver.chromium.launch(executable_path=program, args=arguments, handle_sigint=False)
         except PlaywrightError as error:
@@ -148,12 +148,12 @@ class Peer:
 
     def answer(self, offer: str) -> str:
         """The answer to an offer."""
-        return self._ask("offer => window.legato.answer(offer)", offer)
+        return str(self._ask("offer => window.legato.answer(offer)", offer))
 
     def offer(self, width: int, height: int, fps: int, codec: str = "h264") -> str:
         """An offer to send what the camera sees, in one codec of :func:`legato._core.codecs`."""
         asked = "([width, height, fps, codec]) => window.legato.offer(width, height, fps, codec)"
-        return self._ask(asked, [width, height, fps, codec])
+        return str(self._ask(asked, [width, height, fps, codec]))
 
     def answered(self, answer: str, most_bps: int) -> None:
         """The answer to that offer, and the most that may be sent."""
@@ -173,13 +173,13 @@ class Peer:
     def now_ms(self) -> float:
         """The page's clock."""
         with _failing_as(_GONE):
-            return self._page.evaluate("performance.now()")
+            return float(self._page.evaluate("performance.now()"))
 
     def poll(self) -> dict[str, Any]:
         """What has come since the last time: ``now``, ``state``, ``failure``, ``frames``, and statistics: ``inbound``,
         ``outbound``, ``pair``."""
         with _failing_as(_GONE):
-            return self._page.evaluate("window.legato.poll()")
+            return dict(self._page.evaluate("window.legato.poll()"))
 
     def wait(self, wait_s: float) -> None:
         """Let the browser work for a while."""

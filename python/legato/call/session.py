@@ -96,7 +96,7 @@ def _make(
         way.log.write(folder, labels["call"], {**labels, **report, **machine})
     for labels, (report, _) in zip(call.labels, finished, strict=True):
         vmaf.check(labels["call"], report)
-    return finished[0][0]["end_s"]
+    return float(finished[0][0]["end_s"])
 
 
 def _connect(call: RealCall, ways: Sequence[Way]) -> None:

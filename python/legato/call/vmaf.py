@@ -69,7 +69,7 @@ def _packaged() -> str | None:
     except ImportError:
         return None
     try:
-        return imageio_ffmpeg.get_ffmpeg_exe()
+        return str(imageio_ffmpeg.get_ffmpeg_exe())
     except RuntimeError:
         # The package without a program, as conda has it.
         return None

@@ -26,7 +26,7 @@ def late_ratio(for_s: float) -> float:
     for thread in threads:
         thread.join()
     lates, pauses = (sum(column) for column in zip(*counts, strict=True))
-    return lates / pauses
+    return float(lates / pauses)
 
 
 def _sleep(processor: int, for_s: float, counts: list[tuple[int, int]]) -> None:

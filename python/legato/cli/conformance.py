@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from legato.cli import options, terminal
 from legato.errors import Error
 from legato.plan import specs
+
+if TYPE_CHECKING:
+    from legato.conformance.suite import Suite
 
 HELP = """
 Run the test cases of RFC 8867 for controllers, with a verdict for each case.
@@ -90,7 +93,7 @@ def conformance(
     terminal.out().print(f"page: {written}")
 
 
-def _show(done) -> None:
+def _show(done: Suite) -> None:
     """Cases down, controllers across: there are more cases than a terminal is wide."""
     rows = []
     for case in done.judged:

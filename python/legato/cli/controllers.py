@@ -62,4 +62,4 @@ def show(
 
 def _summary(entry: Mapping[str, Any]) -> str:
     """One line. For study: its policy loses to GCC on links that Legato ships (docs/generalisation.md)."""
-    return entry["summary"] + ("; for study" if entry["for_study"] else "")
+    return f"{entry['summary']}{'; for study' if entry['for_study'] else ''}"

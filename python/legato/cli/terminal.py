@@ -47,11 +47,11 @@ def show_anything() -> None:
     warnings.simplefilter("always", DataWarning)
     usual = warnings.showwarning
 
-    def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, DataWarning):
             err().print(f"[bold yellow]warning:[/] {escape(shipped.without_place(' '.join(str(message).split())))}")
         else:
-            usual(message, category, *where)
+            usual(message, category, *where, **more)
 
     warnings.showwarning = show
 

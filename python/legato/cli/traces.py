@@ -67,8 +67,8 @@ def list_traces(
         print(json.dumps(rows, indent=2))
     elif traces:
         show_list(traces)
-    for error in unreadable:
-        terminal.say_error(str(error), error.hint)
+    for one in unreadable:
+        terminal.say_error(str(one), one.hint)
     return 2 if unreadable else 0
 
 
@@ -141,7 +141,8 @@ def show(
     for n, (what, unit, values) in enumerate(curves):
         if n > 0:
             console.print(what, markup=False)
-        for line in chart.in_terminal(times_s, values, unit=unit, columns=columns, rows=12 if n == 0 else 5):
+        curve = times_s.tolist(), values.tolist()
+        for line in chart.in_terminal(*curve, unit=unit, columns=columns, rows=12 if n == 0 else 5):
             console.print(line, markup=False)
 
 

@@ -69,8 +69,8 @@ def train(
         return
     if seeds:
         columns = ("seed", "best_reward", "best_steps", "last_reward", "wall_s")
-        rows = [[f"{each[column]:.6g}" for column in columns] for each in result["seeds"]]
-        terminal.table([column.replace("_", " ") for column in columns], rows, right=columns)
+        of_seeds = [[f"{each[column]:.6g}" for column in columns] for each in result["seeds"]]
+        terminal.table([column.replace("_", " ") for column in columns], of_seeds, right=columns)
     terminal.out().print(f"policy: {result['policy']}")
     terminal.out().print(f"best reward on held-out networks: {result['best_reward']:.4f}")
 

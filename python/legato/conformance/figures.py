@@ -7,11 +7,13 @@ packets discarded by the de-jitter buffer: ours waits for late frames instead.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from legato.conformance.flows import BIN_S, Array, Flow, Session, jain, mean, rolling
 
@@ -38,7 +40,9 @@ NEAR_SWING_S = 5.0
 Statistics = Mapping[str, float]
 """How a figure is distributed over a flow's life: ``minimum``, ``maximum``, ``mean``, ``std`` and ``variance``."""
 # [rfc8868] §3: minimum, maximum, mean, standard deviation and variance of each.
-_STATISTICS = {"minimum": np.min, "maximum": np.max, "mean": np.mean, "std": np.std, "variance": np.var}
+_STATISTICS: dict[str, Callable[[Array], Any]] = {
+    "minimum": np.min, "maximum": np.max, "mean": np.mean, "std": np.std, "variance": np.var,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,8 @@ def _over_200_ms(rates: Array) -> Array:
     """Mean rates of a flow's life, 200 ms after 200 ms."""
     alive = rates[~np.isnan(rates)]
     width = round(RATE_WINDOW_S / BIN_S)
-    return alive[: alive.size // width * width].reshape(-1, width).mean(axis=1)
+    means: Array = alive[: alive.size // width * width].reshape(-1, width).mean(axis=1)
+    return means
 
 
 def _delay(flow: Flow) -> Statistics | None:
@@ -182,7 +187,7 @@ def fairness(session: Session) -> list[Fairness]:
     return found
 
 
-def _pausing(sending_bps: Array) -> Array:
+def _pausing(sending_bps: Array) -> NDArray[np.bool_]:
     """Where a call sends nothing for half a second, and as long after it resumes as after it began: a call that
     pauses leaves its share to others by choice."""
     silent = rolling(np.nan_to_num(sending_bps), 0.5) <= 0
@@ -207,7 +212,8 @@ def _windows(values: Array, from_s: float, to_s: float, window_s: float) -> Arra
     width = round(window_s / BIN_S)
     known = np.concatenate([[0.0], np.cumsum(np.nan_to_num(values))])
     first = np.round(starts / BIN_S).astype(int)
-    return (known[first + width] - known[first]) / width
+    means: Array = (known[first + width] - known[first]) / width
+    return means
 
 
 def _level(values: Array) -> Array:

@@ -61,7 +61,7 @@ class Session:
     @property
     def time_s(self) -> Array:
         """The beginning of each bin."""
-        return np.arange(bins(self.duration_s)) * BIN_S
+        return np.arange(bins(self.duration_s), dtype=np.float64) * BIN_S
 
 
 def bins(duration_s: float) -> int:
@@ -105,7 +105,7 @@ def read(folder: Path) -> list[Session]:
     traffic, over_time = [], {}
     if parts(folder, "traffic") and parts(folder, "traffic_series"):
         traffic, over_time = query(folder, "from traffic"), _columns(folder, "traffic_series", "session, flow, time_ms")
-    by_session: dict[int, list[dict]] = {}
+    by_session: dict[int, list[dict[str, Any]]] = {}
     for call in summary_rows(folder):
         by_session.setdefault(call["session"], []).append(call)
     found = []
@@ -137,7 +137,9 @@ def _columns(folder: Path, table: str, order: str) -> dict[str, np.ndarray]:
         return database.read_parquet(parts(folder, table)).order(order).fetchnumpy()
 
 
-def _flow(row: dict, name: str, kind: str, stop_s: float, end_s: float, columns: dict, mine: np.ndarray) -> Flow:
+def _flow(
+    row: dict[str, Any], name: str, kind: str, stop_s: float, end_s: float, columns: dict[str, Any], mine: Array
+) -> Flow:
     def column(of: str) -> Array:
         placed = np.full(bins(end_s), np.nan)
         if of in columns:

@@ -33,8 +33,15 @@ class ClccReward:
     """
 
     def __init__(self, full_height: int = 0) -> None:
-        self._calls = 0
         self._full_height = float(full_height)
+        self._begin(0)
+
+    def _begin(self, calls: int) -> None:
+        self._calls = calls
+        self._full = np.zeros(calls, np.bool_)
+        self._height, self._largest = np.zeros(calls, np.float32), np.full(calls, self._full_height, np.float32)
+        self._psnr_db, self._psnr_then_db = np.zeros(calls, np.float32), np.zeros(calls, np.float32)
+        self._rate_then = np.zeros(calls, np.float32)
 
     def reset(self, begun: NDArray[np.bool_]) -> None:
         """Forget the calls that have ended.
@@ -79,13 +86,6 @@ class ClccReward:
         frames = gained - 10.0 * np.minimum(frame_delay_s, MAX_DELAY_S)
         # [clcc] eq. (4): Reward = R_pkt + R_frame
         return (packets + frames).astype(np.float32)
-
-    def _begin(self, calls: int) -> None:
-        self._calls = calls
-        self._full = np.zeros(calls, np.bool_)
-        self._height, self._largest = np.zeros(calls, np.float32), np.full(calls, self._full_height, np.float32)
-        self._psnr_db, self._psnr_then_db = np.zeros(calls, np.float32), np.zeros(calls, np.float32)
-        self._rate_then = np.zeros(calls, np.float32)
 
     def _remembered(self) -> list[tuple[NDArray[np.generic], float]]:
         numbers = (self._height, self._psnr_db, self._psnr_then_db, self._rate_then)

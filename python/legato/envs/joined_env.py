@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Box
 
 from legato.envs.many_calls import Array, ManyCalls, Step
 from legato.errors import Error
@@ -27,6 +28,7 @@ class JoinedVectorEnv(ManyCalls):
         for part in parts[1:]:
             if (part.single_observation_space, part.single_action_space) != (seen, answered):
                 raise Error(f"parts: {part.controller} and {first.controller} have different observations or actions")
+        assert isinstance(seen, Box)  # as in all of ManyCalls
         super().__init__(sum(part.num_envs for part in parts), first.controller, seen, answered, seed=seed)
         self.parts = tuple(parts)
         ends = np.cumsum([part.num_envs for part in parts])

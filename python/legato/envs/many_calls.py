@@ -33,7 +33,7 @@ class ManyCalls(VectorEnv):
         num_envs: int,
         controller: str,
         observation: gymnasium.spaces.Box,
-        action: gymnasium.Space,
+        action: gymnasium.Space[Any],
         *,
         seed: int,
     ) -> None:
@@ -79,9 +79,11 @@ class ManyCalls(VectorEnv):
         """Nothing to close."""
 
 
-def spaces_of(spaces: _core.Spaces) -> tuple[gymnasium.spaces.Box, gymnasium.Space]:
+def spaces_of(spaces: _core.Spaces) -> tuple[gymnasium.spaces.Box, gymnasium.Space[Any]]:
     """The observation space and the action space of a steered controller."""
     observation = gymnasium.spaces.Box(-1e4, 1e4, (spaces.width,), np.float32)
     if spaces.choices is not None:
         return observation, gymnasium.spaces.Discrete(spaces.choices)
-    return observation, gymnasium.spaces.Box(*spaces.action_range, (1,), np.float32)
+    assert spaces.action_range is not None  # where there are no choices
+    low, high = spaces.action_range
+    return observation, gymnasium.spaces.Box(low, high, (1,), np.float32)

@@ -48,7 +48,9 @@ class ReplayedVectorEnv(ManyCalls):
             raise Error(f"num_envs = {num_envs}: not a multiple of paths = {paths}")
         self.num_envs, self.controller = num_envs, controller
         self._part, self._paths, self._windows = part, paths, traces_each
-        self._choice = {"lte_traces_each": lte_traces_each, "lte_ratio": lte_ratio, "clips": clips, "beside": beside}
+        self._choice: dict[str, Any] = {
+            "lte_traces_each": lte_traces_each, "lte_ratio": lte_ratio, "clips": clips, "beside": beside,
+        }  # fmt: skip
         self._scenario, self._threads, self._duration_s = scenario, threads, duration_s
         self._reward = rewards.named(reward)
         self._drawn_seed: int | None = None

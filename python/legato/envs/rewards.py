@@ -82,7 +82,8 @@ def uncapped_latency_growth(intervals: Intervals) -> Array:
     base_ms, rtt_ms = intervals["min_rtt_ms"], intervals["rtt_ms"]
     base_ms = np.where(np.isnan(base_ms), np.float32(100), np.maximum(base_ms, 10))
     rtt_ms = np.where(np.isnan(rtt_ms), base_ms, rtt_ms)
-    return np.maximum((rtt_ms - base_ms) / base_ms, 0)
+    growth: Array = np.maximum((rtt_ms - base_ms) / base_ms, 0)
+    return growth
 
 
 def nvc_cc(intervals: Intervals) -> Array:
@@ -117,7 +118,8 @@ def nvc_cc_uncapped(intervals: Intervals) -> Array:
 def nvc_cc_idle(intervals: Intervals) -> Array:
     """[nvc-cc] eq. (3), with a quality of -1 in a step that brings no new frame, as in the authors' public code."""
     quality = np.where(intervals["true_decoded_frames"] > 0, frame_quality(intervals), np.float32(-1))
-    return quality - np.float32(0.1) * latency_growth(intervals)
+    reward: Array = quality - np.float32(0.1) * latency_growth(intervals)
+    return reward
 
 
 def aurora(intervals: Intervals) -> Array:
@@ -128,7 +130,7 @@ def aurora(intervals: Intervals) -> Array:
     changes no optimum.
     """
     throughput = intervals.mbps("receiver_rate")
-    value = 10.0 / 0.012 * throughput - 1000.0 * intervals.seconds("rtt") - 2000.0 * intervals["loss_ratio"]
+    value: Array = 10.0 / 0.012 * throughput - 1000.0 * intervals.seconds("rtt") - 2000.0 * intervals["loss_ratio"]
     return value * np.float32(1e-3)
 
 
@@ -164,7 +166,7 @@ class AuroraRelative:
         self._sum += np.nan_to_num(intervals.mbps("true_capacity"))
         self._intervals += 1.0
         share = intervals.mbps("receiver_rate") * self._intervals / np.maximum(self._sum, 1e-3)
-        value = 500.0 * share - 1000.0 * intervals.seconds("rtt") - 2000.0 * intervals["loss_ratio"]
+        value: Array = 500.0 * share - 1000.0 * intervals.seconds("rtt") - 2000.0 * intervals["loss_ratio"]
         return (value * 1e-3).astype(np.float32)
 
 
@@ -191,7 +193,7 @@ class OnrlOwn:
         rate = intervals.mbps("receiver_rate")
         change = np.abs(np.nan_to_num(rate - self._before))
         self._before = rate.copy()
-        value = 50.0 * rate - 50.0 * intervals["loss_ratio"] - 30.0 * change
+        value: Array = 50.0 * rate - 50.0 * intervals["loss_ratio"] - 30.0 * change
         value -= 10.0 * np.nan_to_num(intervals["delay_ms"])
         return (value * 1e-2 - intervals["takeovers"]).astype(np.float32)
 
@@ -208,7 +210,7 @@ class R3Net:
 
     def __call__(self, intervals: Intervals) -> Array:
         rate, lost = intervals.mbps("receiver_rate"), intervals["true_loss_ratio"]
-        reward = 0.6 * np.log(4.0 * rate + 1.0) - intervals.seconds("true_rtt") - self.loss_weight * lost
+        reward: Array = 0.6 * np.log(4.0 * rate + 1.0) - intervals.seconds("true_rtt") - self.loss_weight * lost
         return reward.astype(np.float32)
 
 
@@ -251,7 +253,7 @@ def _qoe(intervals: Intervals, a: float, b: float, c: float) -> Array:
     return (a * delay_ms + b * quality_db + c).astype(np.float32)
 
 
-REWARDS: dict[str, Callable[[Intervals], Array]] = {
+REWARDS: dict[str, Reward] = {
     "aurora": aurora,
     "hrcc": hrcc,
     "nvc-cc": nvc_cc,

@@ -29,7 +29,7 @@ Array = NDArray[np.float32]
 Agents = dict[str, Any]
 
 
-class SharedCallsEnv(ParallelEnv):
+class SharedCallsEnv(ParallelEnv):  # type: ignore[misc] # PettingZoo has no types
     """The calls of one session on the links they share.
 
     Args:
@@ -84,11 +84,11 @@ class SharedCallsEnv(ParallelEnv):
         self._next_seed = seed
         self.intervals = Intervals(self._rows)
 
-    def observation_space(self, agent: str) -> gymnasium.Space:
+    def observation_space(self, agent: str) -> gymnasium.Space[Any]:
         """Every agent's observation space; the same object each time."""
         return self._observation_space
 
-    def action_space(self, agent: str) -> gymnasium.Space:
+    def action_space(self, agent: str) -> gymnasium.Space[Any]:
         """Every agent's action space."""
         return self._action_space
 

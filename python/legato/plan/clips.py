@@ -89,8 +89,8 @@ def _measured(given: Sequence[Path], on_progress: ProgressCallback | None, *, st
             unreadable.append(error)
     if unreadable and not made:
         raise unreadable[0]
-    for error in unreadable:
-        warnings.warn(f"{error}; left out", DataWarning, stacklevel=2)
+    for one in unreadable:
+        warnings.warn(f"{one}; left out", DataWarning, stacklevel=2)
     return made
 
 

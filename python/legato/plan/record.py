@@ -262,6 +262,6 @@ def _policy(controller: str | Mapping[str, Any]) -> str | None:
 def _with_policy(controller: str | dict[str, Any], names: Mapping[str, str]) -> str | dict[str, Any]:
     """The controller, its policy by another name where that is in ``names``."""
     policy = _policy(controller)
-    if not isinstance(controller, dict) or policy not in names:
+    if not isinstance(controller, dict) or policy is None or policy not in names:
         return controller
     return {**controller, "config": controller["config"] | {POLICY_KEY: names[policy]}}

@@ -114,7 +114,7 @@ def name_of(path: Path) -> str | None:
     """What an absolute path is called below the folder of all shipped data, as ``"data/traces/fcc/a.txt"``; ``None``
     if it did not come with Legato. The name is the same in a checkout and in a wheel."""
     for one in (path, path.resolve()):
-        if one.is_relative_to(_ROOT) and one.relative_to(_ROOT).parts[:1] in ((folder,) for folder in _FOLDERS):
+        if any(one.is_relative_to(_ROOT / folder) for folder in _FOLDERS):
             return one.relative_to(_ROOT).as_posix()
     return None
 

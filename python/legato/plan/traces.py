@@ -66,8 +66,8 @@ def _readable(chosen: Sequence[tuple[str, dict[str, Any]]], *, strict: bool) -> 
             refused.append(error)
     if refused and (strict or not kept):
         raise refused[0]
-    for error in refused:
-        warnings.warn(f"{error}; left out", DataWarning, stacklevel=2)
+    for one in refused:
+        warnings.warn(f"{one}; left out", DataWarning, stacklevel=2)
     return kept
 
 

@@ -38,15 +38,15 @@ def sources(layer: Layer) -> list[tuple[str, slice]]:
 def outputs(layer: Layer) -> int:
     """How many values a layer returns."""
     if layer["kind"] in ("dense", "gru"):
-        return layer["outputs"]
+        return int(layer["outputs"])
     if layer["kind"] in ("layer_norm", "scale"):
-        return layer["inputs"]
+        return int(layer["inputs"])
     if layer["kind"] == "dot":
         return 1
     _, *sides = picture(layer)
     kernel, padding = pairs(layer)
     places = (side + 2 * pad - size + 1 for side, pad, size in zip(sides, padding, kernel, strict=True))
-    return layer["filters"] * math.prod(places)
+    return int(layer["filters"]) * math.prod(places)
 
 
 def picture(layer: Layer) -> tuple[int, ...]:

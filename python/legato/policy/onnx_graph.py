@@ -69,11 +69,11 @@ def model(layers: Sequence[Layer], inputs: int, tensors: Mapping[str, Array]) ->
         graph.node("Concat", after, "", output="hidden_after", axis=1)
         take.append(("hidden", state))
         give.append(("hidden_after", state))
-    infos = [
+    takes, gives = (
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", size]) for name, size in side]
         for side in (take, give)
-    ]
-    whole = helper.make_graph(graph.nodes, "policy", *infos, initializer=graph.initializers)
+    )
+    whole = helper.make_graph(graph.nodes, "policy", takes, gives, initializer=graph.initializers)
     made = helper.make_model(whole, producer_name="legato", opset_imports=[helper.make_opsetid("", OPSET)])
     made.ir_version = _IR_VERSION
     onnx.checker.check_model(made, full_check=True)

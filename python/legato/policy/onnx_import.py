@@ -122,7 +122,8 @@ class _Reader:
         elif kind in _ACTIVATIONS:
             self._activation(node, attributes)
         elif kind in _MOVES or kind in self._READERS:
-            self._READERS.get(kind, _Reader._move)(self, node, attributes)
+            read: Callable[[_Reader, Any, dict[str, Any]], None] = self._READERS.get(kind, _Reader._move)
+            read(self, node, attributes)
         else:
             raise self.refused(node, "is not among what can be read")
 
@@ -132,9 +133,8 @@ class _Reader:
     def table(self, output: str) -> list[dict[str, Any]]:
         """The layers in order, the output's last."""
         value = self.values.get(output)
-        whole = value is not None and len(value.pieces) == 1 and value.pieces[0][0] in self.layers
-        name = value.pieces[0][0] if whole else ""
-        if not whole or value.size != self.sizes[name] or list(self.layers)[-1] != name:
+        name = value.pieces[0][0] if value is not None and len(value.pieces) == 1 else ""
+        if value is None or name not in self.layers or value.size != self.sizes[name] or list(self.layers)[-1] != name:
             raise PolicyError(f"{self.file}: output {output}: not what the last layer gives")
         return list(self.layers.values())
 

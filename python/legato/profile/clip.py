@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from legato.errors import ProfileError
+
+if TYPE_CHECKING:
+    from av import VideoFrame
+    from av.video.plane import VideoPlane
 
 LONGEST_FRAMES = 300
 """More of a clip is not measured: 10 s at 30 fps."""
@@ -42,7 +47,7 @@ class Clip:
     fps: Fraction
     source_width: int
     source_height: int
-    frames: list  # av.VideoFrame
+    frames: list[VideoFrame]
     order: list[int]
     playback: str  # "loop" or "ping_pong"
     coded_bytes: float
@@ -77,8 +82,8 @@ class Clip:
         return list(range(length, 0, -1))
 
 
-def _plane(plane) -> np.ndarray:
-    rows = np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)
+def _plane(plane: VideoPlane) -> np.ndarray:
+    rows = np.frombuffer(memoryview(plane), np.uint8).reshape(-1, plane.line_size)
     return rows[: plane.height, : plane.width].copy()
 
 

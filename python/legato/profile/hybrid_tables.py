@@ -8,6 +8,7 @@ same stream without loss; it adds up from frame to frame, as x264's does (:mod:`
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -123,7 +124,7 @@ def shares_bytes(pictures: Pictures) -> list[float]:
     """A frame's share of the bitrate at each level, in even steps of its logarithm."""
     low, high = (bpp * pictures.width * pictures.height / 8 for bpp in BPP_RANGE)
     low = max(low, MIN_SHARE_BYTES)
-    return np.geomspace(low, max(high, 8 * low), LEVELS).tolist()
+    return [float(share) for share in np.geomspace(low, max(high, 8 * low), LEVELS)]
 
 
 def measure_hybrid(clip: Clip, pictures: Pictures, full: Pictures, level: int) -> dict[str, np.ndarray]:
@@ -214,15 +215,14 @@ def _hits(
     for ratio in RATIOS:
         draws = 1 if ratio == 1.0 else DRAWS
         kept = [_kept(frame, ratio, random) for _ in range(draws)]
-        means.append(
-            np.mean([_damage(pictures, index, frame, before.copy().show(frame, some)) for some in kept], axis=0)
-        )
+        shown = [luma for some in kept if (luma := before.copy().show(frame, some)) is not None]
+        means.append(np.mean([_damage(pictures, index, frame, luma) for luma in shown], axis=0))
     damage = np.maximum.accumulate(np.maximum(means, 0.0), axis=0)
     return damage[:, 0], damage[:, 1]
 
 
 def _without_reports(
-    pictures: Pictures, frames: list[Frame], events: list, mean_hit: np.ndarray, random: np.random.Generator
+    pictures: Pictures, frames: list[Frame], events: list[Any], mean_hit: np.ndarray, random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """The share of the damage that the next frame inherits without a report: if it is whole, and if it is hit itself.
 
@@ -257,7 +257,7 @@ def _without_reports(
 
 
 def _reported(
-    pictures: Pictures, share: float, frames: list[Frame], events: list, random: np.random.Generator
+    pictures: Pictures, share: float, frames: list[Frame], events: list[Any], random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """The share of the damage that is left in the first frame that is coded after the report of it, and from each frame
     to the next from then on: the encoder has the same budget, and corrects with it what it now knows of."""
@@ -285,7 +285,7 @@ def _reported(
     return first, later
 
 
-def _from_further_back(pictures: Pictures, share: float, frames: list[Frame], events: list) -> np.ndarray:
+def _from_further_back(pictures: Pictures, share: float, frames: list[Frame], events: list[Any]) -> np.ndarray:
     """By how many dB of SSIM a frame is worse that is predicted from `DISTANCES` frames before, at the same budget."""
     fallen = []
     for index, _, stream in events:
@@ -323,7 +323,8 @@ def _in_levels(fallen_db: np.ndarray, mean_ssim_db: np.ndarray) -> np.ndarray:
     )
     low = axis[0] - (axis[1] - axis[0]) * (rising[0] - 0.0) / max(rising[1] - rising[0], 0.1)
     same = np.interp(rising[:, None] - fallen_db, np.concatenate([[0.0], rising]), np.concatenate([[low], axis]))
-    return np.clip(axis[:, None] - same, 0.0, 64.0)
+    worse: np.ndarray = np.clip(axis[:, None] - same, 0.0, 64.0)
+    return worse
 
 
 def _type(name: str) -> str:
@@ -332,7 +333,7 @@ def _type(name: str) -> str:
     return "<f4" if name in ("persistence", "distance_levels", "key_loss_mse", "loss_mse") else "<f2"
 
 
-def about() -> dict:
+def about() -> dict[str, Any]:
     """The part of the file's JSON text that describes the arrays."""
     return {
         "version": "bitstream 1",

@@ -7,6 +7,8 @@ much of it the next frame inherits.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from legato.profile.clip import Clip, Pictures
@@ -71,7 +73,7 @@ class Decoder:
         import av
 
         self._av = av
-        self._context = av.CodecContext.create(codec, "r")
+        self._context: Any = av.CodecContext.create(codec, "r")
         self._context.thread_count = 1
         options = {"ec": "guess_mvs+deblock", "flags": "+output_corrupt+low_delay", "flags2": "+showall"}
         self._context.options = options if codec == "h264" else {}
@@ -126,7 +128,9 @@ def _single_hits(
         dissimilarity.append(sums[0] / repeats)
         error.append(sums[1] / repeats)
     # More loss does not mean less damage, though small samples may suggest it.
-    return tuple(np.maximum.accumulate(np.stack(values, axis=1), axis=1) for values in (dissimilarity, error))
+    worst = (np.maximum.accumulate(np.stack(values, axis=1), axis=1) for values in (dissimilarity, error))
+    ssim, mse = worst
+    return ssim, mse
 
 
 def _persistence(
@@ -159,7 +163,8 @@ def _persistence(
             elif at >= 2 + RUN_LOSSY:
                 carried[1] += before**2
                 inherited[1] += now * before
-    return np.clip(inherited / carried, 0.0, 0.999)
+    shares: np.ndarray = np.clip(inherited / carried, 0.0, 0.999)
+    return shares
 
 
 def _compare(sources: np.ndarray, shown: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

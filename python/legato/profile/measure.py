@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -145,11 +146,11 @@ def _ladder(clip: Clip, heights: Sequence[int] | None) -> list[int]:
     return ladder
 
 
-def _rung(clip: Clip, height: int, pictures: Pictures) -> dict:
+def _rung(clip: Clip, height: int, pictures: Pictures) -> dict[str, Any]:
     return {"width": pictures.width, "height": height, "scale": round(height / clip.source_height, 4)}
 
 
-def _encoder(encoder: str, library: X264) -> dict:
+def _encoder(encoder: str, library: X264) -> dict[str, Any]:
     if encoder == "x264":
         return {
             "name": "x264",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +59,7 @@ class Level:
     key_shown_psnr_db: np.ndarray
 
 
-def measure_level(make_stream, clip: Clip, pictures: Pictures, full: Pictures) -> Level:
+def measure_level(make_stream: Callable[[], Any], clip: Clip, pictures: Pictures, full: Pictures) -> Level:
     """Both runs of one encoder at one quantiser. `make_stream` opens a stream."""
     stream = make_stream()
     for index in clip.lead_in(LEAD_IN_FRAMES):
@@ -71,7 +73,7 @@ _AT_ONCE = 32
 """Decoded pictures held at once: all of a clip at 1080 rows would be a gigabyte for each level."""
 
 
-def _measured(stream, pictures: Pictures, full: Pictures, indices: range, *, keyframe: bool) -> list[np.ndarray]:
+def _measured(stream: Any, pictures: Pictures, full: Pictures, indices: range, *, keyframe: bool) -> list[np.ndarray]:
     """Bytes, PSNR at the coded size, SSIM in dB and PSNR at the clip's full size, of each picture."""
     parts = []
     for first in range(0, len(indices), _AT_ONCE):
@@ -104,7 +106,8 @@ def enlarge(luma: np.ndarray, full: Pictures) -> np.ndarray:
     frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(luma), format="gray")
     large = frame.reformat(width=full.width, height=full.height, interpolation="BICUBIC")
     plane = large.planes[0]
-    return np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)[: full.height, : full.width]
+    rows = np.frombuffer(memoryview(plane), np.uint8).reshape(-1, plane.line_size)
+    return rows[: full.height, : full.width]
 
 
 def quality(reference: np.ndarray, coded: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -122,7 +125,8 @@ def ssim_psnr(reference: np.ndarray, coded: np.ndarray) -> tuple[np.ndarray, np.
 
 def ssim_to_db(ssim: np.ndarray) -> np.ndarray:
     """-10 log10(1 - SSIM), at most 40 dB."""
-    return -10 * np.log10(np.maximum(1 - ssim, 1e-4))
+    decibels: np.ndarray = -10 * np.log10(np.maximum(1 - ssim, 1e-4))
+    return decibels
 
 
 def satd(library: X264, clip: Clip, pictures: Pictures) -> tuple[np.ndarray, np.ndarray]:

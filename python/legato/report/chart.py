@@ -7,7 +7,7 @@ browser (:mod:`legato.report`), everything else is drawn here.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -181,7 +181,7 @@ def _title_height(axes: Axes) -> int:
     return _TITLE if axes.title else 0
 
 
-def _axes(axes: Axes, across, top: int, left: int, width: int) -> Iterator[Markup]:
+def _axes(axes: Axes, across: Callable[[float], float], top: int, left: int, width: int) -> Iterator[Markup]:
     low, high = _range(axes)
 
     def down(y: float) -> float:

@@ -50,7 +50,7 @@ def points(store: Store, calls: int) -> dict[str, Any]:
     }
 
 
-def quantiles(store: Store, calls: int) -> dict[str, list[list[float] | None]]:
+def quantiles(store: Store, calls: int) -> dict[str, list[list[float | None] | None]]:
     """For each figure of `CDF_METRICS` and each variant, its quantiles at 0, 1/QUANTILES, … 1."""
     steps = "[" + ", ".join(str(at / QUANTILES) for at in range(QUANTILES + 1)) + "]"
     figures = ", ".join(f"quantile_cont({store.column(column)}, {steps})" for column in CDF_METRICS)
@@ -59,7 +59,7 @@ def quantiles(store: Store, calls: int) -> dict[str, list[list[float] | None]]:
         for row in store.rows(f"SELECT variant, {figures} FROM summary {_sample(calls, MAX_RANKED)} GROUP BY variant")
     }
 
-    def curve(name: str, at: int, column: str) -> list[float] | None:
+    def curve(name: str, at: int, column: str) -> list[float | None] | None:
         values = rows[name][at] if name in rows else None
         return None if values is None else [shortened(value, METRICS[column].scale) for value in values]
 

@@ -119,7 +119,7 @@ def _values(store: Store, summary: Summary, max_timelines: int) -> dict[str, Any
         "no_spread": summary.calls_found == 1 or store.none_counts,
         "reading": [
             *([] if store.none_counts else _reading(summary, markers)),
-            *([f"{live.said} The other links have a table below."] if live_rows else []),
+            *([f"{live.said} The other links have a table below."] if live and live_rows else []),
         ],
         "facts": _facts(store, summary),
         "live": live,

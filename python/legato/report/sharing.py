@@ -11,6 +11,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from legato.report.timelines import SERIES_BIN_MS, deltas
@@ -42,7 +43,7 @@ def sharing(store: Store) -> list[dict[str, Any]]:
     """Sessions to draw; empty where every call had its links to itself."""
     if "session" not in store.columns:
         return []
-    shared = []
+    shared: list[dict[str, Any]] = []
     for run_at, run in enumerate(store.runs):
         sessions = store.rows(
             f"SELECT variant, any_value(trace), any_value(clip), any_value(seed), session FROM summary "
@@ -170,7 +171,7 @@ def _rates(store: Store, run: RunFolder, session: int, flow: _Flow, bin_ms: int,
     return [found.get(at) for at in range(bins)]
 
 
-def _part(run: RunFolder, table: str, call: int) -> list:
+def _part(run: RunFolder, table: str, call: int) -> list[Path]:
     part = run.part(table, call)
     return [part] if part is not None else sorted(run.path.glob(f"{table}/*.parquet"))
 

@@ -56,6 +56,10 @@ class Call:
     """Its name among the flows of its session; empty where it is alone."""
 
 
+_Lines = dict[tuple[int, int], dict[str, Any]]
+"""Time lines by run and call."""
+
+
 def choose_calls(store: Store, limit: int) -> list[Call]:
     """Calls to show, at most `limit` (but one whole condition at least), in the order of the plan."""
     if limit < 1:
@@ -76,7 +80,10 @@ def choose_calls(store: Store, limit: int) -> list[Call]:
         FROM summary JOIN chosen USING (condition) ORDER BY first, run, call
         """
     )
-    return [Call(*row[:4], row[4] or "", row[5], row[6], row[7] or 0.0, row[8] or "") for row in rows]
+    return [
+        Call(run, call, variant, trace, family or "", clip, seed, duration_s or 0.0, flow or "")
+        for run, call, variant, trace, family, clip, seed, duration_s, flow in rows
+    ]
 
 
 def timelines(store: Store, calls: Sequence[Call]) -> list[dict[str, Any] | None]:
@@ -152,7 +159,7 @@ def compact(value: Any) -> str:
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def _add_frame_delays(store: Store, calls: Sequence[Call], bin_ms: int, found: dict) -> None:
+def _add_frame_delays(store: Store, calls: Sequence[Call], bin_ms: int, found: _Lines) -> None:
     for run, part, numbers in _by_part(store.runs, calls, "frames"):
         if not {"call", "captured_ms", "frame_delay_ms"} <= _columns(store, part):
             continue
@@ -168,7 +175,7 @@ def _add_frame_delays(store: Store, calls: Sequence[Call], bin_ms: int, found: d
                 line["frame_delay"] = deltas([by_bin.get(at) for at in range(start, start + line["bins"])])
 
 
-def _add_freezes(store: Store, calls: Sequence[Call], found: dict) -> None:
+def _add_freezes(store: Store, calls: Sequence[Call], found: _Lines) -> None:
     for run, part, numbers in _by_part(store.runs, calls, "freezes"):
         rows = store.rows(
             f"SELECT call, round(start_ms)::BIGINT, round(duration_ms)::BIGINT FROM {parquet([part])} "
@@ -192,9 +199,9 @@ def _columns(store: Store, part: Path) -> set[str]:
     return {row[0] for row in store.rows(f"DESCRIBE SELECT * FROM {parquet([part])}")}
 
 
-def _split(rows: Sequence[tuple]) -> list[tuple[int, list[list]]]:
+def _split(rows: Sequence[tuple[Any, ...]]) -> list[tuple[int, list[list[Any]]]]:
     """Rows sorted by call to one list of columns (without the call) per call."""
-    found: dict[int, list[tuple]] = {}
+    found: dict[int, list[tuple[Any, ...]]] = {}
     for row in rows:
         found.setdefault(row[0], []).append(row[1:])
     return [(call, [list(column) for column in zip(*kept, strict=True)]) for call, kept in found.items()]

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 LIMIT_MS = 2.0
 """Beyond this lateness at the 99.9th percentile a call does not count: `Lateness::valid` of the crate endpoint."""
@@ -45,7 +46,7 @@ def without(calls: Iterable[int]) -> str:
     return f"call NOT IN ({numbers})" if numbers else "true"
 
 
-def _why(record: dict) -> str:
+def _why(record: dict[str, Any]) -> str:
     if record.get("misnumbered"):
         return f"{record['misnumbered']} packets had other numbers than they were sent with"
     late_ms = record.get("lateness_p999_ms")

@@ -40,14 +40,14 @@ def network_of(runs: Sequence[RunFolder], columns: Iterable[str]) -> str:
             labels.setdefault(recording, set()).add(label)
     several = {one: ", ".join(map(quoted, sorted(of))) for one, of in labels.items() if len(of) > 1}
     files = " ".join(f"WHEN trace IN ({of}) THEN {quoted(one.key)}" for one, of in several.items())
-    recording = f"CASE {files} ELSE trace END" if files else "trace"
+    recorded = f"CASE {files} ELSE trace END" if files else "trace"
     if "trace_family" not in columns:
-        return f"hash({recording})"
+        return f"hash({recorded})"
     # Copies may lie in folders of two families, and are one recording nevertheless.
     copies = " ".join(f"WHEN trace IN ({of}) THEN hash({quoted(one.key)})" for one, of in several.items() if one.hashed)
     return (
         f"CASE WHEN trace_family = {quoted(DRAWN)} THEN hash(trace_family, trace, seed) {copies} "
-        f"ELSE hash(trace_family, {recording}) END"
+        f"ELSE hash(trace_family, {recorded}) END"
     )
 
 

@@ -15,6 +15,7 @@ import re
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -61,14 +62,14 @@ class Store:
             self._create_summary(with_late=True)
         self.variants: list[str] = self._create_variants(live_only)
 
-    def rows(self, sql: str, *values: object) -> list[tuple]:
+    def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """Runs one query, with values for its ``?``; a Parquet file that cannot be read is named."""
         try:
             return self._database.execute(sql, values or None).fetchall()
         except duckdb.Error as error:
             raise self._blame(error) from error
 
-    def arrays(self, sql: str) -> dict:
+    def arrays(self, sql: str) -> dict[str, Any]:
         """Runs one query; columns as NumPy arrays, masked where null."""
         try:
             return self._database.execute(sql).fetchnumpy()

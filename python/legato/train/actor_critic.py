@@ -27,6 +27,7 @@ from torch import Tensor, nn
 
 from legato.errors import TrainingError
 from legato.train.distributions import Categorical, Gaussian
+from legato.train.learner import without_gradients
 from legato.train.network import Network
 from legato.train.schedule import Schedule
 
@@ -86,7 +87,7 @@ class Settings:
         return -(-self.steps // self.round_steps)
 
 
-class ActorCritic(nn.Module):
+class ActorCritic(nn.Module):  # type: ignore[misc] # torch is not there to be read
     """The networks of a training.
 
     Args:
@@ -123,7 +124,7 @@ class ActorCritic(nn.Module):
         for network in (self.trunk,) if self.trunk is not None else (self.actor, self.critic):
             _scale_inputs(network, settings.input_gain)
         self.distribution: Categorical | Gaussian
-        if self.discrete:
+        if isinstance(actions, Discrete):
             self.distribution = Categorical()
         else:
             self.distribution = Gaussian(
@@ -185,7 +186,7 @@ class ActorCritic(nn.Module):
         """From the reward's units to the critic's."""
         return (value - self.return_mean) / self.return_std
 
-    @torch.no_grad()
+    @without_gradients
     def take_returns(self, returns: Tensor) -> None:
         """Move the critic's units towards the returns of a round; its values stay what they were."""
         # [hasselt2016], proposition 1: W' = W s / s', b' = (s b + m - m') / s'
@@ -204,9 +205,10 @@ class ActorCritic(nn.Module):
 
     def to_env(self, action: Tensor) -> np.ndarray:
         """An action as the environment takes it."""
-        if self.discrete:
-            return action.numpy()
-        return (torch.sigmoid(action) if self._in_logits else action).clamp(self._low, self._high).numpy()
+        if not self.discrete:
+            action = (torch.sigmoid(action) if self._in_logits else action).clamp(self._low, self._high)
+        taken: np.ndarray = action.numpy()
+        return taken
 
     def action_std(self) -> float:
         """Standard deviation of a continuous action; NaN if actions are discrete."""

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 _LOG_SQRT_2_PI = 0.5 * math.log(2 * math.pi)
 
 
-class Gaussian(nn.Module):
+class Gaussian(nn.Module):  # type: ignore[misc] # torch is not there to be read
     """One number, normally distributed around the output; its standard deviation is the same in every state.
 
     Args:
@@ -61,7 +61,7 @@ class Gaussian(nn.Module):
         self.log_std.fill_(math.log(std))
 
 
-class Categorical(nn.Module):
+class Categorical(nn.Module):  # type: ignore[misc] # torch is not there to be read
     """One of several choices, in proportion to ``exp(output)``."""
 
     def draw(self, out: Tensor, random: torch.Generator) -> Tensor:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from legato.errors import TrainingError
+from legato.train.learner import without_gradients
 
 MAX_DECISIONS = 100_000
 """Of one call: an environment that never ends an episode is reported."""
@@ -27,7 +28,7 @@ class Actor(Protocol):
     def to_env(self, action: Tensor) -> np.ndarray: ...
 
 
-@torch.no_grad()
+@without_gradients
 def evaluate(actor: Actor, env: Any, seed: int, options: Mapping[str, Any] | None = None) -> dict[str, float]:
     """Play each environment's first episode after ``reset(seed, options)``: the same networks at every evaluation.
 

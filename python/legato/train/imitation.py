@@ -38,7 +38,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from legato.errors import TrainingError
-from legato.train.learner import Learner
+from legato.train.learner import Learner, without_gradients
 from legato.train.network import Network
 
 
@@ -91,7 +91,7 @@ class Settings:
         return self.envs * self.rollout // self.epochs
 
 
-class Classifier(nn.Module):
+class Classifier(nn.Module):  # type: ignore[misc] # torch is not there to be read
     """The network as a classifier; what is evaluated and exported."""
 
     def __init__(self, layers: Sequence[Mapping[str, Any]], actions: Discrete) -> None:
@@ -120,7 +120,8 @@ class Classifier(nn.Module):
 
     def to_env(self, action: Tensor) -> np.ndarray:
         """As the environment takes it."""
-        return action.numpy()
+        taken: np.ndarray = action.numpy()
+        return taken
 
     def actor_tensors(self) -> dict[str, Tensor]:
         """The weights by ``layer.tensor``."""
@@ -172,7 +173,7 @@ class Imitation(Learner):
             played = {name: torch.cat((self.seen[name], x)) for name, x in played.items()}
         self.seen = played
 
-    @torch.no_grad()
+    @without_gradients
     def _play(self, seed: int, options: Mapping[str, Any] | None, beta: float) -> dict[str, Tensor]:
         """The states of one loop; the expert acts with probability ``beta``."""
         s = self.settings
@@ -267,7 +268,7 @@ class Imitation(Learner):
             before = rates_mbps[earlier]
         return before, self.seen["age"][places].unsqueeze(1) >= back
 
-    @torch.no_grad()
+    @without_gradients
     def _rates_of(self, obs: Tensor) -> Tensor:
         return torch.cat([self.mean_rate(self.agent(some)) for some in obs.split(1024)])
 

@@ -36,6 +36,7 @@ from legato.plan import shipped
 from legato.policy import policy_folder
 from legato.train import checkpoint
 from legato.train.actor_critic import NO_STATE
+from legato.train.learner import without_gradients
 from legato.train.online import POLICY, PROGRESS, OnlineSettings, share
 from legato.train.ppo import Ppo
 
@@ -222,7 +223,7 @@ class _Learner(Ppo):
         if warms_up:
             self.agent.actor.load(before)
 
-    @torch.no_grad()
+    @without_gradients
     def play(self) -> Tensor:
         """Take the round that the call has played; returns the value of the state after it."""
         played, r = self._played, self.rollout

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ParamSpec, TypeVar
 
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor, nn, no_grad
 from torch.optim import Optimizer
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def without_gradients(function: Callable[P, R]) -> Callable[P, R]:
+    """Runs a function under ``torch.no_grad``, and keeps its signature."""
+    wrapped: Callable[P, R] = no_grad()(function)
+    return wrapped
 
 
 class Learner(ABC):

@@ -16,6 +16,7 @@ from torch.nn import functional
 
 from legato.errors import PolicyError
 from legato.policy.layers import LEAKY_SLOPE, Layer, pairs, picture, sources
+from legato.train.learner import without_gradients
 
 _ACTIVATIONS: dict[str, Callable[[Tensor, float], Tensor]] = {
     "leaky_relu": lambda x, slope: functional.leaky_relu(x, slope),
@@ -27,7 +28,7 @@ _ACTIVATIONS: dict[str, Callable[[Tensor, float], Tensor]] = {
 }
 
 
-class Network(nn.Module):
+class Network(nn.Module):  # type: ignore[misc] # torch is not there to be read
     """A network of a layer table; its last layer is the output.
 
     Args:
@@ -44,7 +45,7 @@ class Network(nn.Module):
     @property
     def recurrent(self) -> bool:
         """Whether it has memory."""
-        return self._state > 0
+        return bool(self._state)
 
     def tensors(self) -> dict[str, Tensor]:
         """The weights, by ``layer.tensor`` as in the weights file."""
@@ -54,7 +55,7 @@ class Network(nn.Module):
             for name, tensor in part.named_parameters()
         }
 
-    @torch.no_grad()
+    @without_gradients
     def load(self, tensors: Mapping[str, Any]) -> None:
         """Load the weights of a file; refuses missing and unknown tensors.
 
@@ -86,14 +87,13 @@ class Network(nn.Module):
             hidden: the state before, ``(N, H)``; ``None``: the initial one.
             starts: ``(T, N)``, where episodes begin: from an empty state. For sequences only.
         """
-        if hidden is None and self._state:
-            hidden = self.initial(obs.shape[-2])
+        state: Any = self.initial(obs.shape[-2]) if hidden is None else hidden
         known = {"observation": obs}
         begin, after = 0, []
         for layer, part in zip(self.layers, self.parts, strict=True):
             x = _gathered(layer["from"], known)
             if layer["kind"] == "gru":
-                before = hidden[:, begin : begin + layer["outputs"]]
+                before = state[:, begin : begin + layer["outputs"]]
                 begin += layer["outputs"]
                 if obs.dim() == 2:
                     x, last = through(part, x.unsqueeze(0), before, None)

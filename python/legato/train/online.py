@@ -24,6 +24,7 @@ import torch
 from legato.errors import TrainingError
 from legato.policy import policy_folder
 from legato.train.evaluation import evaluate
+from legato.train.learner import without_gradients
 from legato.train.ppo import Ppo, Settings
 
 PROGRESS = "progress.jsonl"
@@ -144,7 +145,7 @@ def call_seed(seed: int, user: int, call: int) -> int:
     return int(np.random.SeedSequence([seed, user, call]).generate_state(1)[0])
 
 
-@torch.no_grad()
+@without_gradients
 def share(agents: Sequence[torch.nn.Module]) -> None:
     """Give all agents the mean of their weights: federated averaging, each user with the same weight."""
     states = [agent.state_dict() for agent in agents]

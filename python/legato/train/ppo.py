@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from legato.errors import TrainingError
 from legato.train import actor_critic
 from legato.train.actor_critic import NO_STATE, ActorCritic, Hidden
-from legato.train.learner import Learner
+from legato.train.learner import Learner, without_gradients
 from legato.train.schedule import Schedule, at
 
 
@@ -131,7 +131,7 @@ class Ppo(Learner):
             "reward": float(self.rollout.rewards.mean()),
         }
 
-    @torch.no_grad()
+    @without_gradients
     def play(self) -> Tensor:
         """Fill the rollout; returns the value of the state after it, ``(N,)``."""
         r = self.rollout
@@ -231,7 +231,8 @@ class Ppo(Learner):
         *decisions, hidden = whole
         if self.agent.recurrent:  # whole sequences of some environments, from the state the round began with
             for some in torch.randperm(s.envs, generator=self.random).split(max(1, s.minibatch // s.rollout)):
-                yield Batch(*(x[:, some] for x in decisions), tuple(None if h is None else h[some] for h in hidden))
+                state = tuple(None if h is None else h[some] for h in hidden)
+                yield Batch._make([*(x[:, some] for x in decisions), state])
         else:
             decisions = [x.flatten(0, 1) for x in decisions]
             for some in torch.randperm(s.round_steps, generator=self.random).split(s.minibatch):

@@ -96,7 +96,7 @@ class _Run:
         if (folder / CHECKPOINT).is_file():
             tensors, facts = checkpoint.load(folder / CHECKPOINT)
             self.learner.restore(tensors, facts["learner"])
-            if hasattr(recipe.curriculum, "restore"):
+            if recipe.curriculum is not None and hasattr(recipe.curriculum, "restore"):
                 recipe.curriculum.restore(facts["curriculum"])
             self.best_reward, self.last_reward = facts["best_reward"], facts["last_reward"]
         keep_lines(folder / PROGRESS, self.learner.rounds_done)
@@ -131,7 +131,7 @@ class _Run:
         return Trained(self.folder, self.steps_done(), time.monotonic() - started, self.best_reward, self.last_reward)
 
     def steps_done(self) -> int:
-        return self.learner.rounds_done * self.learner.settings.round_steps
+        return self.learner.rounds_done * int(self.learner.settings.round_steps)
 
     def begin_leg(self) -> None:
         leg = self.learner.rounds_done // self.recipe.leg_rounds
@@ -184,7 +184,7 @@ class _Run:
         curriculum = self.recipe.curriculum
         facts = {
             "learner": self.learner.facts(),
-            "curriculum": curriculum.facts() if hasattr(curriculum, "facts") else None,
+            "curriculum": curriculum.facts() if curriculum is not None and hasattr(curriculum, "facts") else None,
             "best_reward": self.best_reward,
             "last_reward": self.last_reward,
         }

@@ -39,8 +39,9 @@ def vmaf_of(table: dict[int, np.ndarray], height: int, psnr_db: np.ndarray) -> n
     A height between those of the table lies between theirs.
     """
     heights = sorted(table)
-    curves = np.array([np.interp(psnr_db, *table[each].T) for each in heights])
+    curves: np.ndarray = np.array([np.interp(psnr_db, *table[each].T) for each in heights])
     at = float(np.interp(height, heights, range(len(heights))))
     low = min(int(at), len(heights) - 2) if len(heights) > 1 else 0
     high = min(low + 1, len(heights) - 1)
-    return curves[low] + (at - low) * (curves[high] - curves[low])
+    between: np.ndarray = curves[low] + (at - low) * (curves[high] - curves[low])
+    return between

@@ -26,9 +26,10 @@ def calls(
     for training; ``config``: parameters of the controller."""
     from legato.envs import CallVectorEnv
 
-    how = {"options": options, "clips": TRAINING_CLIPS, "safeguard": safeguard, "staggered": staggered}
-    how["config"] = config
-    return CallVectorEnv(envs, SCENARIO, controller, reward, **how)
+    return CallVectorEnv(
+        envs, SCENARIO, controller, reward,
+        options=options, clips=TRAINING_CLIPS, safeguard=safeguard, staggered=staggered, config=config,
+    )  # fmt: skip
 
 
 def held_out(controller: str, safeguard: Mapping[str, Any] | None = None) -> Any:

@@ -20,8 +20,9 @@ def calls(envs: int, reward: str, *, staggered: bool = True, options: Mapping[st
 
     def part(generator: str, number: int) -> Any:
         changes = {"forward.capacity": {"generator": generator}, **(options or {})}
-        how = {"options": changes, "clips": TRAINING_CLIPS, "staggered": staggered}
-        return CallVectorEnv(number, SCENARIO, nvc_cc.CONTROLLER, reward, **how)
+        return CallVectorEnv(
+            number, SCENARIO, nvc_cc.CONTROLLER, reward, options=changes, clips=TRAINING_CLIPS, staggered=staggered
+        )
 
     return JoinedVectorEnv([part("nvc-cc", envs - envs // 2), part("nvc-cc-authors", envs // 2)])
 
