@@ -6,7 +6,6 @@ checks them all.
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any, TypeVar
 
 from legato import atomic
 from legato.report.pages import Section
+from legato_studies import command
 
 ROOT = Path(__file__).resolve().parents[2]
 """Of the checkout: pages are written there, not where the package is installed."""
@@ -22,7 +22,7 @@ DOCS = ROOT / "docs"
 KEPT = ROOT / "studies" / "results"
 TEMPLATES = Path(__file__).with_name("pages")
 
-Options = argparse.Namespace
+Options = command.Given
 T = TypeVar("T")
 
 
@@ -43,8 +43,7 @@ class Page:
     name: str
     play: Callable[[Options], Found]
     """Measures, in the time that the study takes."""
-    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Of the command line, as ``argparse`` takes them; the type is the default's."""
+    options: command.Options = field(default_factory=dict)
     folder: str = "docs"
 
     @property
@@ -91,7 +90,7 @@ class Tables:
     """Keeps what was found, and writes the pages."""
     texts: Callable[[], Mapping[Path, str]] = dict
     """Every page as its data give it; nothing where no data are kept."""
-    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    options: command.Options = field(default_factory=dict)
 
     def write(self) -> None:
         """Write the pages of what is kept."""

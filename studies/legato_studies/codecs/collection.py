@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
-from legato.errors import Error
 from legato.profile.clip import LONGEST_FRAMES
 from legato.profile.measure import ENCODERS, profile_clip
+from legato_studies import command
+
+OPTIONS: command.Options = {
+    "sources": {"type": Path, "help": "folder of the source clips"},
+    "--table": {"type": Path, "default": Path("profiles/clips.toml"), "help": "of clips"},
+    "--out": {"type": Path, "default": Path("profiles"), "help": "folder of the profiles"},
+    "--only": {"nargs": "*", "default": [], "type": str, "help": "names of the table"},
+}
 
 
-def measure_collection(table: Path, sources: Path, out: Path, only: set[str]) -> None:
-    """One profile for each entry of the TOML `table`, of files below `sources`."""
-    for name, entry in tomllib.loads(table.read_text()).items():
-        if only and name not in only:
+def main(arguments: Sequence[str] | None = None) -> int:
+    return command.run("codecs.collection", __doc__, OPTIONS, _run, arguments)
+
+
+def _run(given: command.Given) -> str:
+    """One profile for each entry of the table, of files below the sources."""
+    made = []
+    for name, entry in tomllib.loads(given.table.read_text(encoding="utf-8")).items():
+        if given.only and name not in given.only:
             continue
         path = profile_clip(
-            sources / entry["file"],
-            out / f"{name}.safetensors",
+            given.sources / entry["file"],
+            given.out / f"{name}.safetensors",
             encoders=entry.get("encoders", ENCODERS),
             heights=entry["heights"],
             name=name,
@@ -28,23 +40,8 @@ def measure_collection(table: Path, sources: Path, out: Path, only: set[str]) ->
             longest_frames=entry.get("frames", LONGEST_FRAMES),
             fps=entry.get("fps"),
         )
-        print(f"{path}: {path.stat().st_size} bytes", flush=True)
-
-
-def main() -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m legato_studies.codecs.collection", description=__doc__)
-    parser.add_argument("sources", type=Path, help="folder of the source clips")
-    parser.add_argument("--table", type=Path, default=Path("profiles/clips.toml"))
-    parser.add_argument("--out", type=Path, default=Path("profiles"))
-    parser.add_argument("--only", nargs="*", default=[], help="names of the table")
-    arguments = parser.parse_args()
-    try:
-        measure_collection(arguments.table, arguments.sources, arguments.out, set(arguments.only))
-    except Error as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+        made.append(f"{path}: {path.stat().st_size} bytes")
+    return "\n".join(made)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ without each of the clips, which shows how much it depends on that one.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -18,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from legato.errors import Error
 from legato.profile.clip import read_clip
+from legato_studies import command
 from legato_studies.codecs.hybrid_truth import FRAMES, measured, modelled, plays
 
 SHARES = np.round(np.arange(0.4, 1.0001, 0.01), 2)
@@ -54,28 +53,25 @@ def report(errors: dict[str, np.ndarray]) -> str:
     return "\n".join(lines)
 
 
+OPTIONS: command.Options = {
+    **command.CLIPS,
+    "--height": {"default": 180, "help": "rows to compare at"},
+    "--seeds": {"default": 2, "help": "schedules per clip"},
+    "--frames": {"default": FRAMES, "help": "pictures of each clip"},
+}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m legato_studies.codecs.hybrid_fit", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("--clips", type=Path, nargs="+", required=True, help="video files")
-    parser.add_argument("--height", type=int, default=180, help="rows to compare at [default: 180]")
-    parser.add_argument("--seeds", type=int, default=2, help="schedules per clip [default: 2]")
-    parser.add_argument("--frames", type=int, default=FRAMES, help=f"pictures of each clip [default: {FRAMES}]")
-    chosen = parser.parse_args(arguments)
-    height, frames = chosen.height, chosen.frames
+    return command.run("codecs.hybrid_fit", __doc__, OPTIONS, _run, arguments)
+
+
+def _run(given: command.Given) -> str:
     errors = {}
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            for path in chosen.clips:
-                profile = measured(path, Path(folder), height=height, frames=frames)
-                errors[path.stem] = errors_db(path, profile, height=height, seeds=chosen.seeds, frames=frames)
-    except Error as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    print(report(errors))
-    return 0
+    with tempfile.TemporaryDirectory() as folder:
+        for path in given.clips:
+            how = {"height": given.height, "frames": given.frames}
+            errors[path.stem] = errors_db(path, measured(path, Path(folder), **how), seeds=given.seeds, **how)
+    return report(errors)
 
 
 if __name__ == "__main__":

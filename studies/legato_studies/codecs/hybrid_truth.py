@@ -14,25 +14,23 @@ know (``Chance``).
 
 from __future__ import annotations
 
-import argparse
-import csv
 import sys
 import tempfile
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from legato import _core
-from legato.errors import Error
 from legato.profile.clip import Clip, Pictures, read_clip
 from legato.profile.hybrid_tables import Receiver, Stream
-from legato.profile.measure import profile_clip
 from legato.profile.tables import quality
-from legato.results.stats import grouped_mean
-from legato_studies.codecs.truth import contents, schedule
+from legato_studies import command
+from legato_studies.codecs.measured import mean_of
+from legato_studies.codecs.truth import contents, measured_profile, schedule, write_verdicts
+from legato_studies.page import markdown
+from legato_studies.page import table as columns
 
 LOSSES = (0.0, 0.05, 0.2, 0.5)
 REPORT_AFTER = 3
@@ -206,84 +204,65 @@ def verdicts(path: Path, profile: Path, *, height: int, seeds: int, frames: int)
 
 def measured(path: Path, folder: Path, *, height: int, frames: int) -> Path:
     """The profile of a clip in a folder; measured unless it is there."""
-    profile = folder / f"{path.stem}-{height}.safetensors"
-    if not profile.exists():
-        profile_clip(path, profile, encoders=["hybrid"], heights=[height], longest_frames=frames)
-    return profile
+    return measured_profile(path, folder, heights=[height], encoders=["hybrid"], longest_frames=frames)
 
 
 def table(found: Sequence[Verdict]) -> str:
-    """Markdown: per loss, means and intervals over clips."""
-    lines = [
-        "| loss | size error | SSIM error per frame, dB | floor, at least | floor, at most | two plays of the codec "
-        "| error of the mean, dB | real SSIM, dB |",
-        "|" + "---|" * 8,
-    ]
-    by_loss = defaultdict(list)
+    """Markdown: per loss, means and intervals over clips; then every comparison."""
+
+    def mean(figure: str) -> Callable[[list[Verdict]], str]:
+        return lambda rows: mean_of((row.clip, getattr(row, figure)) for row in rows)
+
+    of_loss = {
+        "loss": lambda rows: f"{rows[0].loss_ratio:.0%}",
+        "size error": lambda rows: mean_of(((row.clip, 100 * row.size_error_ratio) for row in rows), " %"),
+        "SSIM error per frame, dB": mean("ssim_mae_db"),
+        "floor, at least": mean("floor_low_db"),
+        "floor, at most": mean("floor_high_db"),
+        "two plays of the codec": mean("pair_db"),
+        "error of the mean, dB": mean("mean_error_db"),
+        "real SSIM, dB": mean("real_ssim_db"),
+    }
+    of_play = {
+        "clip": lambda row: row.clip,
+        "seed": lambda row: str(row.seed),
+        "loss": lambda row: f"{row.loss_ratio:.0%}",
+        "size error": lambda row: f"{row.size_error_ratio:.1%}",
+        "SSIM error per frame, dB": lambda row: f"{row.ssim_mae_db:.2f}",
+        "floor, dB": lambda row: f"{row.floor_low_db:.2f} to {row.floor_high_db:.2f}",
+        "error of the mean, dB": lambda row: f"{row.mean_error_db:+.2f}",
+    }
+    by_loss: dict[float, list[Verdict]] = {}
     for verdict in found:
-        by_loss[verdict.loss_ratio].append(verdict)
-    for loss, rows in by_loss.items():
-        cells = [
-            _cell([(row.clip, 100 * row.size_error_ratio) for row in rows], " %"),
-            _cell([(row.clip, row.ssim_mae_db) for row in rows]),
-            _cell([(row.clip, row.floor_low_db) for row in rows]),
-            _cell([(row.clip, row.floor_high_db) for row in rows]),
-            _cell([(row.clip, row.pair_db) for row in rows]),
-            _cell([(row.clip, row.mean_error_db) for row in rows]),
-            _cell([(row.clip, row.real_ssim_db) for row in rows]),
-        ]
-        lines.append(f"| {loss:.0%} | " + " | ".join(cells) + " |")
-    lines += [
-        "",
-        "| clip | seed | loss | size error | SSIM error per frame, dB | floor, dB | error of the mean, dB |",
-        "|" + "---|" * 7,
-    ]
-    for row in found:
-        lines.append(
-            f"| {row.clip} | {row.seed} | {row.loss_ratio:.0%} | {row.size_error_ratio:.1%} | {row.ssim_mae_db:.2f} | "
-            f"{row.floor_low_db:.2f} to {row.floor_high_db:.2f} | {row.mean_error_db:+.2f} |"
-        )
-    return "\n".join(lines) + "\n"
+        by_loss.setdefault(verdict.loss_ratio, []).append(verdict)
+    return markdown([columns(of_loss, by_loss.values()), columns(of_play, found)]) + "\n"
 
 
-def _cell(found: list[tuple[str, float]], unit: str = "") -> str:
-    estimate = grouped_mean(found)
-    if estimate.low is None or estimate.high is None:
-        return f"{estimate.mean:.2f}{unit}"
-    return f"{estimate.mean:.2f}{unit} ({estimate.low:.2f} to {estimate.high:.2f})"
+OPTIONS: command.Options = {
+    **command.CLIPS,
+    "--height": {"default": 180, "help": "rows to compare at"},
+    "--seeds": {"default": 1, "help": "schedules per clip"},
+    "--frames": {"default": FRAMES, "help": "pictures of each clip"},
+    "--out": {"type": Path, "help": "folder for profiles, verdicts.csv and tables.md"},
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m legato_studies.codecs.hybrid_truth", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("--clips", type=Path, nargs="+", required=True, help="video files")
-    parser.add_argument("--height", type=int, default=180, help="rows to compare at [default: 180]")
-    parser.add_argument("--seeds", type=int, default=1, help="schedules per clip")
-    parser.add_argument("--frames", type=int, default=FRAMES, help="pictures of each clip")
-    parser.add_argument("--out", type=Path, help="folder for profiles, verdicts.csv and tables.md")
-    chosen = parser.parse_args(arguments)
+    return command.run("codecs.hybrid_truth", __doc__, OPTIONS, _run, arguments)
+
+
+def _run(given: command.Given) -> str:
     found: list[Verdict] = []
-    try:
-        with tempfile.TemporaryDirectory() as scratch:
-            folder = chosen.out or Path(scratch)
-            folder.mkdir(parents=True, exist_ok=True)
-            for path in chosen.clips:
-                profile = measured(path, folder, height=chosen.height, frames=chosen.frames)
-                found += verdicts(path, profile, height=chosen.height, seeds=chosen.seeds, frames=chosen.frames)
-                print(f"{path.name}: {len(found)} comparisons", flush=True)
-            if chosen.out:
-                with (folder / "verdicts.csv").open("w", newline="") as file:
-                    writer = csv.DictWriter(file, fieldnames=[field.name for field in fields(Verdict)])
-                    writer.writeheader()
-                    writer.writerows(asdict(verdict) for verdict in found)
-                (folder / "tables.md").write_text(table(found), encoding="utf-8")
-    except Error as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    print(table(found))
-    return 0
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = given.out or Path(scratch)
+        for path in given.clips:
+            profile = measured(path, folder, height=given.height, frames=given.frames)
+            found += verdicts(path, profile, height=given.height, seeds=given.seeds, frames=given.frames)
+            print(f"{path.name}: {len(found)} comparisons", flush=True)
+        if given.out:
+            write_verdicts(found, folder)
+            (folder / "tables.md").write_text(table(found), encoding="utf-8")
+    return table(found)
 
 
 if __name__ == "__main__":

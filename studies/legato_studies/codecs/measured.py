@@ -7,12 +7,10 @@ another concealment is not taken for one of this.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
-import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from legato import _core, atomic
-from legato.errors import Error
 from legato.profile.clip import Clip, Pictures, read_clip
 from legato.report.pages import Section
 from legato.results.stats import grouped_mean
+from legato_studies import command
 from legato_studies.page import markdown
 
 MAX_HEIGHT = 360
@@ -104,6 +102,13 @@ class Parts:
         return rows
 
 
+OPTIONS: command.Options = {
+    "clips": {"nargs": "+", "help": "video files; `scene` is the generated scene of calls"},
+    "--out": {"type": Path, "required": True, "help": "the tables"},
+    "--frames": {"default": 96, "help": "pictures of each clip"},
+}
+
+
 class Values:
     """Figures of all clips, as cells of tables: means over clips, with intervals where there are clips enough."""
 
@@ -123,22 +128,23 @@ class Values:
 
     def cell(self, kbps: int, codec: str, figure: str) -> str:
         """A figure's mean."""
-        return mean_of(self.of(kbps, codec, figure))
+        return mean_of(self.of(kbps, codec, figure).items())
 
     def above(self, kbps: int, own: tuple[str, str], other: tuple[str, str]) -> str:
         """By how much one codec's figure is above another's, clip by clip; each is a codec and its figure."""
         theirs = self.of(kbps, *other)
-        return mean_of({clip: value - theirs[clip] for clip, value in self.of(kbps, *own).items() if clip in theirs})
+        return mean_of((clip, value - theirs[clip]) for clip, value in self.of(kbps, *own).items() if clip in theirs)
 
 
-def mean_of(values: Mapping[str, float]) -> str:
+def mean_of(values: Iterable[tuple[str, float]], unit: str = "") -> str:
     """The mean over clips with its interval; nothing of no clip."""
-    if not values:
+    found = list(values)
+    if not found:
         return ""
-    estimate = grouped_mean(values.items())
+    estimate = grouped_mean(found)
     if estimate.low is None or estimate.high is None:
-        return f"{estimate.mean:.2f}"
-    return f"{estimate.mean:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"
+        return f"{estimate.mean:.2f}{unit}"
+    return f"{estimate.mean:.2f}{unit} ({estimate.low:.2f} to {estimate.high:.2f})"
 
 
 def percent(loss_ratios: Iterable[float]) -> list[str]:
@@ -156,16 +162,10 @@ def tabulate(
 ) -> int:
     """The command line of ``python -m legato_studies.MODULE CLIP... --out FILE``: all figures, kept or measured now, as
     Markdown. Returns the exit status."""
-    parser = argparse.ArgumentParser(prog=f"python -m legato_studies.{module}", description=summary.split("\n")[0])
-    parser.add_argument("clips", nargs="+")
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--frames", type=int, default=96)
-    options = parser.parse_args(arguments)
-    parts = Parts(options.out.with_suffix(".parts"), options.frames, codec_mark(repr((module, settings))))
-    try:
-        rows = parts.measured(options.clips, measure)
-    except Error as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    atomic.write_text(options.out, markdown(tables(Values(rows))) + "\n")
-    return 0
+
+    def work(given: command.Given) -> str:
+        parts = Parts(given.out.with_suffix(".parts"), given.frames, codec_mark(repr((module, settings))))
+        rows = parts.measured(given.clips, measure)
+        return str(atomic.write_text(given.out, markdown(tables(Values(rows))) + "\n"))
+
+    return command.run(module, summary, OPTIONS, work, arguments)

@@ -9,22 +9,22 @@ measured on its clip; the coefficients of the models are constants of the code.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from legato import _core
-from legato.errors import Error
 from legato.profile.clip import Clip, Pictures, read_clip
 from legato.profile.measure import profile_clip
 from legato.profile.tables import fps_text, quality
 from legato.profile.x264 import X264, Encoder
+from legato_studies import command
 
 VBV_MS = (100, 200, 500, 1000)
 LEAST_BPS = 60_000
@@ -219,53 +219,54 @@ def table(found: Sequence[Verdict]) -> str:
     return "\n".join([head, *rows])
 
 
+OPTIONS: command.Options = {
+    **command.CLIPS,
+    "--height": {"type": int, "help": "rows to compare at [default: half the clip's]"},
+    "--seeds": {"default": 2, "help": "schedules a clip"},
+    "--seconds": {"default": 30, "help": "length of a schedule"},
+    "--vbv-ms": {"type": int, "nargs": "+", "default": list(VBV_MS), "help": "x264's rate buffers"},
+    "--out": {"type": Path, "help": "folder for profiles, verdicts.csv and one CSV of bits a schedule"},
+}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m legato_studies.codecs.truth", description=__doc__)
-    parser.add_argument("--clips", type=Path, nargs="+", required=True, help="video files")
-    parser.add_argument("--height", type=int, help="rows to compare at [default: half the clip's]")
-    parser.add_argument("--seeds", type=int, default=2, help="schedules a clip")
-    parser.add_argument("--seconds", type=int, default=30, help="length of a schedule")
-    parser.add_argument("--vbv-ms", type=int, nargs="+", default=list(VBV_MS))
-    parser.add_argument("--out", type=Path, help="folder for profiles, verdicts.csv and one CSV of bits a schedule")
-    chosen = parser.parse_args(arguments)
-    try:
-        found = _run(chosen)
-    except Error as error:
-        print(f"error: {error}", file=sys.stderr)
-        if error.hint:
-            print(f"hint: {error.hint}", file=sys.stderr)
-        return 2
-    print(table(found))
-    return 0
+    return command.run("codecs.truth", __doc__, OPTIONS, lambda given: table(_run(given)), arguments)
 
 
-def _run(chosen: argparse.Namespace) -> list[Verdict]:
+def _run(given: command.Given) -> list[Verdict]:
     found: list[Verdict] = []
     with tempfile.TemporaryDirectory() as scratch:
-        folder = chosen.out or Path(scratch)
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in chosen.clips:
-            height = chosen.height or 2 * (read_clip(path).source_height // 4)
-            profile = folder / f"{path.stem}-{height}.safetensors"
-            if not profile.exists():
-                profile_clip(path, profile, heights=[height])
-            keep = _series_writer(folder) if chosen.out else None
+        folder = given.out or Path(scratch)
+        for path in given.clips:
+            height = given.height or 2 * (read_clip(path).source_height // 4)
+            profile = measured_profile(path, folder, heights=[height])
             found += verdicts(
                 path,
                 profile,
                 height=height,
-                seeds=range(1, chosen.seeds + 1),
-                vbv_ms=chosen.vbv_ms,
-                seconds=chosen.seconds,
-                on_verdict=keep,
+                seeds=range(1, given.seeds + 1),
+                vbv_ms=given.vbv_ms,
+                seconds=given.seconds,
+                on_verdict=_series_writer(folder) if given.out else None,
             )
-        if chosen.out:
-            with (folder / "verdicts.csv").open("w", newline="") as file:
-                writer = csv.DictWriter(file, fieldnames=[field.name for field in fields(Verdict)])
-                writer.writeheader()
-                writer.writerows(asdict(verdict) for verdict in found)
+        if given.out:
+            write_verdicts(found, folder)
     return found
+
+
+def measured_profile(path: Path, folder: Path, *, heights: Sequence[int], **how: Any) -> Path:
+    """The profile of a clip in a folder; measured unless it is there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    profile = folder / f"{path.stem}-{heights[0]}.safetensors"
+    return profile if profile.exists() else profile_clip(path, profile, heights=heights, **how)
+
+
+def write_verdicts(found: Sequence[Any], folder: Path) -> None:
+    """Verdicts, dataclasses of one kind, as verdicts.csv."""
+    with (folder / "verdicts.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=[field.name for field in fields(found[0])])
+        writer.writeheader()
+        writer.writerows(asdict(verdict) for verdict in found)
 
 
 def _series_writer(folder: Path) -> Callable[[Verdict, np.ndarray, Track, Track], None]:

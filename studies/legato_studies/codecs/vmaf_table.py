@@ -9,9 +9,9 @@ and with an error that it knows; this table says which VMAF pictures of that siz
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,11 @@ import numpy as np
 
 from legato import _core, atomic
 from legato.call import vmaf
-from legato.errors import Error, ProfileError
+from legato.errors import ProfileError
 from legato.profile.clip import Clip, Pictures, read_clip
 from legato.profile.tables import LEAD_IN_FRAMES, LEVELS, X264Stream, enlarge, fps_text, quality
 from legato.profile.x264 import X264
+from legato_studies import command
 from legato_studies.codecs.vmaf import FORMAT, path_of
 
 ROUNDS = 2
@@ -67,26 +68,25 @@ def scores(program: str, full: Pictures, shown: list[np.ndarray]) -> list[float]
     return list(_core.vmaf(program, full.width, full.height, pairs))
 
 
-def main() -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m legato_studies.codecs.vmaf_table", description=__doc__)
-    parser.add_argument("sources", type=Path, help="folder of the source clips")
-    parser.add_argument("name", help="of the table")
-    parser.add_argument("--table", type=Path, default=Path("profiles/clips.toml"))
-    parser.add_argument("--out", type=Path, default=Path("profiles"))
-    arguments = parser.parse_args()
-    try:
-        entry = tomllib.loads(arguments.table.read_text(encoding="utf-8")).get(arguments.name)
-        if entry is None:
-            raise ProfileError(f"{arguments.table}: has no clip {arguments.name}")
-        clip = read_clip(arguments.sources / entry["file"], fps=entry.get("fps"))
-        out = path_of(arguments.out / f"{arguments.name}.safetensors")
-        atomic.write_json(out, measure(clip, entry["heights"]))
-        print(out)
-    except Error as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+OPTIONS: command.Options = {
+    "sources": {"type": Path, "help": "folder of the source clips"},
+    "name": {"help": "of the table"},
+    "--table": {"type": Path, "default": Path("profiles/clips.toml"), "help": "of clips"},
+    "--out": {"type": Path, "default": Path("profiles"), "help": "folder of the profiles"},
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return command.run("codecs.vmaf_table", __doc__, OPTIONS, _run, arguments)
+
+
+def _run(given: command.Given) -> str:
+    entry = tomllib.loads(given.table.read_text(encoding="utf-8")).get(given.name)
+    if entry is None:
+        raise ProfileError(f"{given.table}: has no clip {given.name}")
+    clip = read_clip(given.sources / entry["file"], fps=entry.get("fps"))
+    out = path_of(given.out / f"{given.name}.safetensors")
+    return str(atomic.write_json(out, measure(clip, entry["heights"])))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from legato_studies import command
 from legato_studies.page import Page, Tables, stale
 
 NAMES = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if not path.stem.startswith("_"))
@@ -40,16 +41,9 @@ def main(arguments: Sequence[str]) -> int:
 def one(name: str, arguments: Sequence[str]) -> int:
     """Play or render one page."""
     page = page_of(name)
-    parser = argparse.ArgumentParser(
-        prog=f"python -m legato_studies.pages {name}",
-        description=sys.modules[f"legato_studies.pages.{name}"].__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    for option, how in page.options.items():
-        kind = {} if "action" in how or how.get("default") is None else {"type": type(how["default"])}
-        parser.add_argument(option, **{**kind, **how})
-    parser.add_argument("--render", action="store_true", help="write the page of what is kept, without playing")
-    options = parser.parse_args(arguments)
+    about = sys.modules[f"legato_studies.pages.{name}"].__doc__ or ""
+    render = {"--render": {"action": "store_true", "help": "write the page of what is kept, without playing"}}
+    options = command.parser(f"pages {name}", about, {**page.options, **render}).parse_args(arguments)
     if options.render:
         page.write()
     else:

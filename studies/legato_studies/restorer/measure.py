@@ -11,7 +11,6 @@ off goes on.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import sys
 import time
@@ -21,11 +20,12 @@ from pathlib import Path
 import numpy as np
 
 from legato import _core, atomic
-from legato.errors import Error
 from legato.profile.clip import Clip, Pictures
 from legato.profile.x264 import X264
 from legato.report.pages import Section
+from legato_studies import command
 from legato_studies.codecs.hybrid import FIRST, KBPS, KEY_WORTH, WINDOW, coded_by_x264, mean_db, windows
+from legato_studies.codecs.measured import OPTIONS as CLIP_OPTIONS
 from legato_studies.codecs.measured import Parts, Row, Values, codec_mark, percent
 from legato_studies.codecs.reports import arrive
 from legato_studies.page import markdown
@@ -37,26 +37,24 @@ SETTINGS = {"4 packets": (4, 0), "8 packets, 1 copy": (8, 1)}
 """Packets of a frame, and how many others' motion each repeats."""
 
 
+OPTIONS: command.Options = {
+    **CLIP_OPTIONS,
+    "--network": {"type": Path, "default": weights.SHIPPED, "help": "a file of weights"},
+    "--frames": {"default": 80, "help": "pictures of each clip"},
+    "--runs": {"default": 10, "help": "windows of loss per clip"},
+}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m legato_studies.restorer.measure", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("clips", nargs="+")
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--network", type=Path, default=weights.SHIPPED)
-    parser.add_argument("--frames", type=int, default=80)
-    parser.add_argument("--runs", type=int, default=10, help="windows of loss per clip")
-    options = parser.parse_args(arguments)
-    network = hashlib.sha256(options.network.read_bytes()).hexdigest() if options.network.is_file() else ""
-    settings = repr(("restorer", network, options.runs, KBPS, LOSSES, WINDOW, FIRST, KEY_WORTH, SETTINGS))
-    parts = Parts(options.out.with_suffix(".parts"), options.frames, codec_mark(settings))
-    try:
-        rows = parts.measured(options.clips, lambda *clip: measure(*clip, options.network, options.runs))
-    except Error as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    atomic.write_text(options.out, markdown(tables(Values(rows))) + "\n")
-    return 0
+    return command.run("restorer.measure", __doc__, OPTIONS, _run, arguments)
+
+
+def _run(given: command.Given) -> str:
+    network = hashlib.sha256(given.network.read_bytes()).hexdigest() if given.network.is_file() else ""
+    settings = repr(("restorer", network, given.runs, KBPS, LOSSES, WINDOW, FIRST, KEY_WORTH, SETTINGS))
+    parts = Parts(given.out.with_suffix(".parts"), given.frames, codec_mark(settings))
+    rows = parts.measured(given.clips, lambda *clip: measure(*clip, given.network, given.runs))
+    return str(atomic.write_text(given.out, markdown(tables(Values(rows))) + "\n"))
 
 
 def measure(clip: Clip, pictures: Pictures, network: Path, runs: int) -> Iterator[Row]:

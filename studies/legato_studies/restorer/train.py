@@ -15,7 +15,6 @@ one CPU thread is used.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
@@ -29,9 +28,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from legato import _core, atomic
-from legato.errors import Error, TrainingError
+from legato.errors import TrainingError
 from legato.profile.clip import read_clip
 from legato.train import checkpoint
+from legato_studies import command
 from legato_studies.restorer import frames, weights
 from legato_studies.restorer.frames import BASES, BLOCK, MACROBLOCK
 from legato_studies.restorer.weights import MOST_WEIGHT, NEAR, Shape
@@ -510,40 +510,41 @@ def run(
         yield line
 
 
+OPTIONS: command.Options = {
+    "clips": {"nargs": "+", "type": Path, "help": "video files"},
+    "--out": {"type": Path, "required": True, "help": "the run folder"},
+    "--setting": {"choices": sorted(SETTINGS_BY_NAME), "default": "small", "help": "its size"},
+    "--rounds": {"type": int, "help": "in place of the setting's"},
+    "--batch": {"type": int, "help": "sequences of a round, in place of the setting's"},
+    "--streams": {"type": int, "help": "coded sequences to draw from, in place of the setting's"},
+    "--check": {"nargs": "*", "type": Path, "default": [], "help": "clips to watch by, never trained on"},
+    "--device": {"default": "cpu", "help": "of torch"},
+    "--seed": {"default": 1, "help": "of weights and crops"},
+}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m legato_studies.restorer.train", description=__doc__.split("\n")[0])
-    parser.add_argument("clips", nargs="+", type=Path)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--setting", choices=sorted(SETTINGS_BY_NAME), default="small")
-    parser.add_argument("--rounds", type=int, help="in place of the setting's")
-    parser.add_argument("--batch", type=int, help="sequences of a round, in place of the setting's")
-    parser.add_argument("--streams", type=int, help="coded sequences to draw from, in place of the setting's")
-    parser.add_argument(
-        "--check", nargs="*", type=Path, default=[], help="clips to watch the training by, never trained on"
+    return command.run("restorer.train", __doc__, OPTIONS, _run, arguments)
+
+
+def _run(given: command.Given) -> str:
+    own = {name: getattr(given, name) for name in ("rounds", "batch", "streams")}
+    setting = replace(
+        SETTINGS_BY_NAME[given.setting], **{name: value for name, value in own.items() if value is not None}
     )
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args(arguments)
-    setting = SETTINGS_BY_NAME[options.setting]
-    given = {name: getattr(options, name) for name in ("rounds", "batch", "streams")}
-    setting = replace(setting, **{name: value for name, value in given.items() if value is not None})
-    if options.device == "cpu":
+    if given.device == "cpu":
         torch.set_num_threads(1)
-    try:
-        pool = streams(options.clips, options.out / "streams", setting.streams, options.seed)
-        held = streams(options.check, options.out / "check", 3 * len(options.check), options.seed + 1)
-        training = Training(setting, options.seed, options.device)
-        if (options.out / "checkpoint.safetensors").exists():
-            training.load(options.out / "checkpoint.safetensors")
-        # The same crops throughout: what is drawn depends on the number of the round, and no round has this one.
-        draw = replace(setting, batch=4 * max(1, len(held)))
-        check = crops(held, draw, options.seed, setting.rounds, options.device) if held else None
-        for line in run(training, pool, check, options.out):
-            print(json.dumps(line), flush=True)
-    except Error as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+    pool = streams(given.clips, given.out / "streams", setting.streams, given.seed)
+    held = streams(given.check, given.out / "check", 3 * len(given.check), given.seed + 1)
+    training = Training(setting, given.seed, given.device)
+    if (given.out / "checkpoint.safetensors").exists():
+        training.load(given.out / "checkpoint.safetensors")
+    # The same crops throughout: what is drawn depends on the number of the round, and no round has this one.
+    draw = replace(setting, batch=4 * max(1, len(held)))
+    check = crops(held, draw, given.seed, setting.rounds, given.device) if held else None
+    for line in run(training, pool, check, given.out):
+        print(json.dumps(line), flush=True)
+    return str(given.out)
 
 
 if __name__ == "__main__":
