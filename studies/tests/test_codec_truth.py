@@ -10,26 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("av", reason="measuring needs the extra 'profile'")
+import test_profile
 from legato import _core
-
-if not hasattr(_core, "picture_quality"):
-    pytest.skip("the native module was built without the encoders", allow_module_level=True)
-from legato.profile import profile_clip
 from legato.profile.clip import read_clip
 from legato_studies.codecs import truth
+from test_profile import CLIP, HEIGHT
 
-CLIP = Path(__file__).resolve().parents[2] / "data/clips/yes.mkv"
-HEIGHT = 180
-
-
-@pytest.fixture(scope="module")
-def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("truth") / "yes.safetensors"
-    steps: list[float] = []
-    made = profile_clip(CLIP, path, heights=[HEIGHT], on_progress=lambda _, share: steps.append(share))
-    assert steps[-1] == 1.0 and steps == sorted(steps)
-    return made
+profile = test_profile.profile  # skips where clips cannot be measured
 
 
 def test_the_models_follow_the_real_encoders(profile: Path) -> None:
