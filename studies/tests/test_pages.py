@@ -82,10 +82,13 @@ def test_the_program_lists_names_and_checks(capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize(
     ("name", "options"),
     [
+        ("belief", {"files": 1}),
         ("ceiling", {"links": 1, "duration": 20.0}),
         ("edges", {"seeds": 1}),
         ("gcc_profiles", {"windows": 1}),
+        ("generalisation", {"links": 1, "duration": 5.0}),
         ("intervals", {"repetitions": 20}),
+        ("legato_choices", {"windows": 1}),
         ("rivals", {"links": 1, "duration": 5.0}),
     ],
 )
