@@ -1,39 +1,18 @@
-"""The tables of docs/conformance.md are rewritten in place; the changes only against a commit that is named."""
+"""The tables of docs/conformance.md are those that are kept; changes are against the verdicts kept before."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from legato_studies.pages import conformance as table
+from legato_studies.pages import conformance as page
 
-PAGE = """# Conformance
-
-The verdicts:
-
-| case | `fbra` | `gcc` |
-|---|---|---|
-| 5.4 | pass | **1**/2 |
-| passes | 1/1 | 0/1 |
-
-And the five published shapes:
-
-| controller | steady |
-|---|---|
-| webrtc-rs, published | 73 %, 25.3 s |
-| `fbra` | 1.0 %, loss 0.0 %, never |
-
-## What changed
-
-Since an older table:
-
-| case | verdicts now |
-|---|---|
-| 5.8 | `gcc` pass |
-
-## More
-
-The end.
-"""
+BEFORE = {
+    "verdicts": {
+        "columns": ["case", "`fbra`", "`gcc`"],
+        "rows": [["5.4", "pass", "**1**/2"], ["passes", "1/1", "0/1"]],
+    },
+    "changes": {"columns": ["case", "verdicts now"], "rows": [["5.8", "`gcc` pass"]]},
+}
 
 
 def verdict(controller: str, value: float) -> dict[str, Any]:
@@ -50,17 +29,24 @@ FOUND = {
 }
 
 
-def test_tables_are_replaced_and_the_changes_kept() -> None:
-    once = table.rewritten(PAGE, FOUND)
-    assert "| 5.4 | **1**/1 | pass |" in once
-    assert "| `gcc` | 50.0 %, loss 1.0 %, 2.0 s |" in once
-    assert "| 5.8 | `gcc` pass |" in once, "the changes were not asked for"
-    assert once.endswith("The end.\n")
-    assert table.rewritten(once, FOUND) == once
+def test_the_changes_are_kept_unless_asked_for() -> None:
+    made = page.tables(FOUND, BEFORE, changed=False)
+    assert made["verdicts"]["rows"][0] == ["5.4", "**1**/1", "pass", "—", "—"]
+    assert made["shapes"]["rows"] == [
+        ["webrtc-rs, published", "73 %, 25.3 s"],
+        ["`fbra`", "50.0 %, loss 1.0 %, 2.0 s"],
+        ["`gcc`", "50.0 %, loss 1.0 %, 2.0 s"],
+    ]
+    assert made["changes"] == BEFORE["changes"]
 
 
-def test_changes_are_those_since_the_page_that_is_named() -> None:
-    once = table.rewritten(PAGE, FOUND, before=PAGE)
-    assert "| 5.4 | `fbra` fail (Jain's index 0.5, mark >= 0.8); `gcc` pass |" in once
-    assert "5.8" not in once
-    assert table.rewritten(once, FOUND, before=PAGE) == once
+def test_changes_are_those_since_the_verdicts_that_were_kept() -> None:
+    made = page.tables(FOUND, BEFORE, changed=True)
+    assert made["changes"]["rows"] == [["5.4", "`fbra` fail (Jain's index 0.5, mark >= 0.8); `gcc` pass"]]
+
+
+def test_a_table_stands_between_its_marks() -> None:
+    text = "a\n<!-- conformance: changes -->\nold\n<!-- end of table -->\nb\n"
+    once = page.written(text, BEFORE)
+    assert "| 5.8 | `gcc` pass |" in once and "old" not in once and once.endswith("-->\nb\n")
+    assert page.written(once, BEFORE) == once

@@ -1,30 +1,39 @@
-"""Writes the tables of docs/conformance.md and, on request, which verdicts changed since an earlier commit.
+"""Writes the tables of docs/conformance.md from what ``legato conformance`` found.
 
-    python -m legato_studies.pages conformance runs/rfc8867/verdicts.json [--changes-since REVISION]
+    python -m legato_studies.pages conformance runs/rfc8867/verdicts.json [--changes]
 
-The verdicts are what `legato conformance --out runs/rfc8867` wrote. The page keeps all of its text; its tables are
-replaced. The table of changes is replaced only with `--changes-since`: it compares with the page of that commit.
+The page keeps all of its words; its tables stand between marks. The table of changed verdicts is kept too, but with
+``--changes``: then it compares with the verdicts that were kept before.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from legato import atomic, controllers
-from legato_studies.page import DOCS, Options, Tables
-from legato_studies.page import lines as markdown
+from legato_studies.page import DOCS, KEPT, Options, Tables, lines
 
 PATH = DOCS / "conformance.md"
+DATA = KEPT / "conformance.json"
 REFERENCES = ("fixed", "oracle")
 COMPARED_WITH = ("-reference", "-plain")
 """Runs that another case is compared with: no cases themselves."""
-BEGIN, END = "| case | `", "And the five published shapes:"
-SHAPES_BEGIN, SHAPES_END = "| controller | steady |", "\n## "
-CHANGES_BEGIN, CHANGES_END = "| case | verdicts now |", "\n## "
+PUBLISHED = [
+    "webrtc-rs, published",
+    "73 %, 25.3 s",
+    "79.6 %, loss 19.8 %, never",
+    "2.7 %, never",
+    "42.3 %",
+    "59.9 %, 37.7 s",
+]
+"""Of the five shapes, as webrtc-rs prints them."""
+MARKED = re.compile(r"(<!-- conformance: (\w+) -->)\n.*?(<!-- end of table -->)", re.S)
+Table = Mapping[str, Any]
+"""``columns`` and ``rows``."""
 
 
 def shown(verdicts: list[dict[str, Any]]) -> list[str]:
@@ -42,22 +51,15 @@ def cell(row: dict[str, Any] | None) -> str:
     return ratio if row["reference"] else "pass" if row["passed"] else f"**{missed}**/{len(row['checks'])}"
 
 
-def table(verdicts: list[dict[str, Any]]) -> list[str]:
-    """The rows of the table, its head first and the numbers of passes last."""
+def table(verdicts: list[dict[str, Any]]) -> Table:
+    """A row per case, and the numbers of passes last."""
     rows = {(row["case"], row["controller"]): row for row in verdicts}
     cases = list(dict.fromkeys(row["case"] for row in verdicts))
     names = shown(verdicts)
-    head = ["case", *(f"`{name}`" for name in names), *(f"*{name}*" for name in REFERENCES)]
     cells = [[case, *(cell(rows.get((case, name))) for name in (*names, *REFERENCES))] for case in cases]
     passes = [f"{sum(rows[case, name]['passed'] for case in cases)}/{len(cases)}" for name in names]
-    return markdown(head, [*cells, ["passes", *passes, "", ""]])
-
-
-def cells(lines: list[str]) -> dict[tuple[str, str], str]:
-    """The cells of a table by case and controller."""
-    split = [[part.strip() for part in line.strip().strip("|").split("|")] for line in lines]
-    names = [name.strip("`*") for name in split[0][1:]]
-    return {(row[0], name): text for row in split[2:] for name, text in zip(names, row[1:], strict=False)}
+    columns = ["case", *(f"`{name}`" for name in names), *(f"*{name}*" for name in REFERENCES)]
+    return {"columns": columns, "rows": [*cells, ["passes", *passes, "", ""]]}
 
 
 def worst(row: dict[str, Any]) -> str:
@@ -67,20 +69,22 @@ def worst(row: dict[str, Any]) -> str:
     return f"{check['name']} {value}, mark {check['mark']}"
 
 
-def changes(before: dict[tuple[str, str], str], verdicts: list[dict[str, Any]]) -> list[str]:
-    """A row a case with the verdicts that turned; a failing one with a figure that misses its mark."""
+def changes(before: Table, verdicts: list[dict[str, Any]]) -> Table:
+    """A row per case with the verdicts that turned; a failing one with a figure that misses its mark."""
+    names = [name.strip("`*") for name in before["columns"][1:]]
+    old = {(row[0], name): text for row in before["rows"] for name, text in zip(names, row[1:], strict=True)}
     turned: dict[str, list[str]] = {}
-    names = set(shown(verdicts))
+    kept = set(shown(verdicts))
     for row in verdicts:
-        old = before.get((row["case"], row["controller"]))
-        if row["controller"] in names and old is not None and (old == "pass") != row["passed"]:
+        was = old.get((row["case"], row["controller"]))
+        if row["controller"] in kept and was is not None and (was == "pass") != row["passed"]:
             what = "pass" if row["passed"] else f"fail ({worst(row)})"
             turned.setdefault(row["case"], []).append(f"`{row['controller']}` {what}")
-    return [f"{CHANGES_BEGIN}", "|---|---|", *(f"| {case} | {'; '.join(said)} |" for case, said in turned.items())]
+    return {"columns": ["case", "verdicts now"], "rows": [[case, "; ".join(said)] for case, said in turned.items()]}
 
 
-def shapes(found: list[dict[str, Any]], names: list[str]) -> list[str]:
-    """The rows of controllers over the published path shapes."""
+def shapes(found: list[dict[str, Any]], names: Sequence[str]) -> Table:
+    """Controllers over the published path shapes."""
     kinds = list(dict.fromkeys(row["shape"] for row in found))
     rows = {(row["controller"], row["shape"]): row for row in found}
 
@@ -88,54 +92,42 @@ def shapes(found: list[dict[str, Any]], names: list[str]) -> list[str]:
         converged = "never" if row["converged_s"] is None else f"{row['converged_s']:.1f} s"
         return f"{100 * row['utilisation_ratio']:.1f} %, loss {100 * row['loss_ratio']:.1f} %, {converged}"
 
-    return [f"| `{name}` | {' | '.join(figures(rows[name, kind]) for kind in kinds)} |" for name in names]
+    own = [[f"`{name}`", *(figures(rows[name, kind]) for kind in kinds)] for name in names]
+    return {"columns": ["controller", *kinds], "rows": [PUBLISHED[: 1 + len(kinds)], *own]}
 
 
-def replaced(text: str, begin: str, end: str, lines: list[str]) -> str:
-    """The page with what stands from ``begin`` up to ``end`` replaced."""
-    start = text.index(begin)
-    stop = text.index(end, start)
-    between = "\n" if end.startswith("\n") else "\n\n"
-    return text[:start] + "\n".join(lines) + between + text[stop:]
-
-
-def verdict_table(page: str) -> list[str]:
-    """The lines of the page's table of verdicts."""
-    return page[page.index(BEGIN) : page.index(END)].strip().splitlines()
-
-
-def at_revision(revision: str) -> str:
-    """The page as it was in a commit."""
-    command = ["git", "-C", str(PATH.parent), "show", f"{revision}:./{PATH.name}"]
-    shown_page = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
-    if shown_page.returncode:
-        raise SystemExit(f"--changes-since {revision}: {shown_page.stderr.strip()}")
-    return shown_page.stdout
-
-
-def rewritten(text: str, found: dict[str, Any], before: str | None = None) -> str:
-    """The page with the tables of what was found; with the changes since the page ``before``, where one is given."""
+def tables(found: dict[str, Any], before: Mapping[str, Table], *, changed: bool) -> dict[str, Table]:
+    """All tables of what was found; those of changes only on request, else as before."""
     verdicts = [row for row in found["verdicts"] if not row["case"].endswith(COMPARED_WITH)]
-    if before is not None:
-        text = replaced(text, CHANGES_BEGIN, CHANGES_END, changes(cells(verdict_table(before)), verdicts))
-    text = replaced(text, BEGIN, END, table(verdicts))
-    published = re.search(r"\| webrtc-rs, published .*", text)
-    head = text[text.index(SHAPES_BEGIN) :].splitlines()[:2]
-    kept = [*head, *([published[0]] if published else [])]
-    return replaced(text, SHAPES_BEGIN, SHAPES_END, [*kept, *shapes(found["shapes"], shown(verdicts))])
+    return {
+        "verdicts": table(verdicts),
+        "shapes": shapes(found["shapes"], shown(verdicts)),
+        "changes": changes(before["verdicts"], verdicts) if changed else before["changes"],
+    }
+
+
+def written(page: str, kept: Mapping[str, Table]) -> str:
+    """The page with its tables."""
+    return MARKED.sub(lambda mark: "\n".join([mark[1], "", *lines(**kept[mark[2]]), "", mark[3]]), page)
 
 
 def run(options: Options) -> None:
-    """Write the page."""
+    """Keep the tables, and write the page."""
     found = json.loads(options.verdicts.read_text(encoding="utf-8"))
-    before = at_revision(options.changes_since) if options.changes_since else None
-    atomic.write_text(PATH, rewritten(PATH.read_text(encoding="utf-8"), found, before))
+    atomic.write_json(DATA, tables(found, json.loads(DATA.read_text(encoding="utf-8")), changed=options.changes))
+    PAGE.write()
+
+
+def texts() -> dict[Path, str]:
+    """The page of what is kept."""
+    return {PATH: written(PATH.read_text(encoding="utf-8"), json.loads(DATA.read_text(encoding="utf-8")))}
 
 
 PAGE = Tables(
     run,
-    options={
-        "verdicts": {"type": Path, "help": "verdicts.json of a whole run"},
-        "--changes-since": {"metavar": "REVISION", "help": "also write which verdicts changed since a commit"},
+    texts,
+    {
+        "verdicts": {"type": Path, "nargs": "?", "help": "verdicts.json of a whole run"},
+        "--changes": {"action": "store_true", "help": "also write which verdicts changed since those that are kept"},
     },
 )
