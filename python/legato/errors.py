@@ -63,10 +63,6 @@ class PolicyError(Error):
     """An invalid policy: an unknown key, another observation layout, weights of the wrong shape or NaN."""
 
 
-class RestorerError(Error):
-    """An invalid network of the learned stage: not safetensors, another shape, numbers that are not finite."""
-
-
 class RunFolderError(Error):
     """An invalid run folder: absent, incomplete, of another format version or for another plan."""
 

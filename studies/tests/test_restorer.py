@@ -12,9 +12,8 @@ pytest.importorskip("safetensors")
 from safetensors.numpy import save
 
 from legato import _core
-from legato.errors import RestorerError
 from legato_studies.restorer import frames, weights
-from legato_studies.restorer.weights import Shape
+from legato_studies.restorer.weights import RestorerError, Shape
 
 WIDTH, HEIGHT = 64, 40
 TINY = Shape(8, 2, ((1, 6), (3, 4)))

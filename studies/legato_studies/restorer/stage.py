@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from legato.errors import RestorerError
 from legato_studies.restorer import frames, weights
 from legato_studies.restorer.frames import BLOCK, Bases, Plane, Shown
+from legato_studies.restorer.weights import RestorerError
 
 
 class Restorer:

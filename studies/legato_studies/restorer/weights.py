@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from legato.errors import RestorerError
+from legato.errors import Error
 from legato_studies.restorer.frames import BASES, side_planes
 
 FORMAT = 1
@@ -25,6 +25,12 @@ MOST_WEIGHT = 1.0
 """The largest weight of a basis."""
 NEAR = 4.0
 """Differences of a pixel from its surroundings are limited to so many units of four steps."""
+
+
+class RestorerError(Error):
+    """An invalid network: not safetensors, another shape, numbers that are not finite."""
+
+
 SHIPPED = Path(__file__).parent / "small.safetensors"
 
 Weights = dict[str, npt.NDArray[np.float32]]
