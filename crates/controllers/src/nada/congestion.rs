@@ -3,7 +3,7 @@
 //! mode. One `update` stands for one feedback message of the RFC.
 
 use super::base_delay::BaseDelay;
-use super::config::{Config, MAX_FILTER_PACKETS};
+use super::config::{ALPHA, Config, DFILT, FILTER_PACKETS, LOGWIN, QEPS_MS};
 use super::log_window::LogWindow;
 use super::loss_memory::LossMemory;
 use super::signal;
@@ -18,7 +18,7 @@ pub struct Congestion {
     first: Option<(Timestamp, PeerTimestamp)>,
     base: BaseDelay,
     /// When the last packets arrived, and their queuing delays; the newest at `next − 1`.
-    delays: [(TimeDelta, TimeDelta); MAX_FILTER_PACKETS as usize],
+    delays: [(TimeDelta, TimeDelta); FILTER_PACKETS],
     known: usize,
     next: usize,
     window: LogWindow,
@@ -49,14 +49,14 @@ pub struct Message {
 
 impl Congestion {
     /// Nothing seen.
-    pub fn new(config: &Config) -> Self {
+    pub fn new() -> Self {
         Self {
             first: None,
             base: BaseDelay::default(),
-            delays: [(TimeDelta::ZERO, TimeDelta::ZERO); MAX_FILTER_PACKETS as usize],
+            delays: [(TimeDelta::ZERO, TimeDelta::ZERO); FILTER_PACKETS],
             known: 0,
             next: 0,
-            window: LogWindow::new(TimeDelta::from_millis(i64::from(config.window_ms))),
+            window: LogWindow::new(LOGWIN),
             losses: LossMemory::default(),
             loss_ratio: SmoothedRatio::default(),
             mark_ratio: SmoothedRatio::default(),
@@ -69,7 +69,7 @@ impl Congestion {
 
     /// Take the report of one packet; `rtt` groups losses.
     #[inline]
-    pub fn push(&mut self, config: &Config, packet: &PacketReport, rtt: TimeDelta) {
+    pub fn push(&mut self, packet: &PacketReport, rtt: TimeDelta) {
         // A packet older than the newest already counted as lost when the newest arrived: out of order is lost.
         let is_new = self.newest_seq.is_none_or(|newest| packet.transport_seq > newest);
         if !is_new {
@@ -80,7 +80,7 @@ impl Congestion {
         }
         self.newest_seq = Some(packet.transport_seq);
         match packet.fate {
-            Fate::Arrived(Some(arrival)) => self.push_arrival(config, packet, arrival),
+            Fate::Arrived(Some(arrival)) => self.push_arrival(packet, arrival),
             Fate::Arrived(None) => self.window.push_late(packet.size),
             Fate::Missing => {
                 self.window.push_lost();
@@ -91,45 +91,43 @@ impl Congestion {
     }
 
     #[inline]
-    fn push_arrival(&mut self, config: &Config, packet: &PacketReport, arrival: PeerTimestamp) {
+    fn push_arrival(&mut self, packet: &PacketReport, arrival: PeerTimestamp) {
         let (first_departure, first_arrival) = *self.first.get_or_insert((packet.departure, arrival));
         let elapsed = arrival - first_arrival;
         // [rfc8698] §4.2: d_fwd, up to the difference of the clocks; d_queue = d_fwd − d_base.
         let delay = elapsed - (packet.departure - first_departure);
         let queuing = delay - self.base.update(elapsed, delay);
         self.window.push_arrived(elapsed, packet.size, packet.ce);
-        self.loss_ratio.push(config.smoothing_weight, self.window.loss_ratio());
-        self.mark_ratio.push(config.smoothing_weight, self.window.mark_ratio());
+        self.loss_ratio.push(ALPHA, self.window.loss_ratio());
+        self.mark_ratio.push(ALPHA, self.window.mark_ratio());
         if packet.ce {
             self.last_mark = Some(self.window.latest());
         }
-        let filter = config.delay_filter_packets as usize;
         self.delays[self.next] = (elapsed, queuing);
-        self.next = (self.next + 1) % filter;
-        self.known = (self.known + 1).min(filter);
+        self.next = (self.next + 1) % FILTER_PACKETS;
+        self.known = (self.known + 1).min(FILTER_PACKETS);
     }
 
     /// d_queue: the minimum of the last packets, which filters out jitter and bursts.
     // [rfc8698] §5.1.1: a minimum filter of 15 samples. DFILT bounds the delay of that filter (its Figure 3, and gamma
     // counts on it), so samples older than DFILT are left out: below 125 packets/s, 1.2 Mbit/s, 15 samples are more.
-    fn queuing_delay(&self, config: &Config) -> TimeDelta {
-        let since = self.window.latest() - TimeDelta::from_millis_f64(config.filter_delay_ms);
+    fn queuing_delay(&self) -> TimeDelta {
+        let since = self.window.latest() - DFILT;
         let recent = self.delays[..self.known].iter().filter(|(arrival, _)| *arrival >= since);
         recent.map(|&(_, queuing)| queuing).min().unwrap_or(TimeDelta::ZERO)
     }
 
     /// One interval is over: what a receiver would report now.
     pub fn update(&mut self, config: &Config) -> Message {
-        let queuing_ms = self.queuing_delay(config).as_millis_f64();
+        let queuing_ms = self.queuing_delay().as_millis_f64();
         let now = self.window.latest();
-        if queuing_ms >= config.empty_queue_ms {
+        if queuing_ms >= QEPS_MS {
             self.last_queue = Some(now);
         }
         let share = self.losses.warp_share(self.newest_seq.unwrap_or(0), config.loss_memory_factor);
-        let delay_ms = signal::blend(config, queuing_ms, share);
+        let delay_ms = signal::blend(queuing_ms, share);
         let (loss_ratio, mark_ratio) = self.ratios();
-        let length = TimeDelta::from_millis(i64::from(config.window_ms));
-        let long_ago = |at: Option<TimeDelta>| at.is_none_or(|at| now - at > length);
+        let long_ago = |at: Option<TimeDelta>| at.is_none_or(|at| now - at > LOGWIN);
         Message {
             signal_ms: signal::aggregate(config, delay_ms, loss_ratio, mark_ratio),
             // [rfc8698] §4.2: no loss and no queue in the window. Deviates: no mark either, or ramp-up

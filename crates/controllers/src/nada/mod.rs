@@ -20,6 +20,8 @@ mod reference_rate;
 mod signal;
 mod smoothed_ratio;
 
+use config::{BETA, DELTA, FPS, TAU_MS};
+
 pub use config::Config;
 
 use congestion::{Congestion, Message};
@@ -57,9 +59,8 @@ impl Construct for Nada {
     type Config = Config;
 
     fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
-        config.check().map_err(|message| BuildError::Config { controller: Self::NAME, message })?;
         Ok(Self {
-            congestion: Congestion::new(&config),
+            congestion: Congestion::new(),
             reference_bps: start_bps(&config, &context.limits),
             limits: context.limits,
             message: Message::default(),
@@ -96,7 +97,7 @@ impl Nada {
             self.last_update = Some(now);
             return;
         };
-        if now - last >= TimeDelta::from_millis(i64::from(self.config.update_interval_ms)) {
+        if now - last >= DELTA {
             self.update(now - last);
             self.last_update = Some(now);
         }
@@ -104,7 +105,7 @@ impl Nada {
 
     #[inline]
     fn push(&mut self, packet: &PacketReport) {
-        self.congestion.push(&self.config, packet, self.rtt);
+        self.congestion.push(packet, self.rtt);
     }
 
     /// Move r_ref by one interval.
@@ -112,14 +113,14 @@ impl Nada {
         let message = self.congestion.update(&self.config);
         self.reference_bps = if message.ramp_up {
             let received_bps = message.received.as_bps_f64();
-            reference_rate::ramp_up(&self.config, self.reference_bps, received_bps, self.rtt.as_millis_f64())
+            reference_rate::ramp_up(self.reference_bps, received_bps, self.rtt.as_millis_f64())
         } else {
             let input = GradualInput {
                 signal_ms: message.signal_ms,
                 previous_ms: self.message.signal_ms,
                 // Not in the RFC, whose feedback comes at least every 250 ms: a long silence does
                 // not justify a large step.
-                elapsed_ms: elapsed.as_millis_f64().min(self.config.tau_ms),
+                elapsed_ms: elapsed.as_millis_f64().min(TAU_MS),
                 max_rate_bps: self.limits.max.as_bps_f64(),
             };
             reference_rate::gradual(&self.config, self.reference_bps, input)
@@ -135,9 +136,9 @@ impl Nada {
 
     /// What a pacer backlog takes from the encoder, or gives to the pacer.
     // [rfc8698] §5.2.2: r_diff = min(0.05 r_ref, BETA 8 buffer_len FPS).
-    fn shaping_bps(&self, beta: f64) -> f64 {
+    fn shaping_bps(&self) -> f64 {
         let backlog_bits = 8.0 * self.backlog.as_bytes() as f64;
-        (self.config.max_shaping_ratio * self.reference_bps).min(beta * backlog_bits * self.config.frame_rate_fps)
+        (self.config.max_shaping_ratio * self.reference_bps).min(BETA * backlog_bits * FPS)
     }
 }
 
@@ -156,7 +157,7 @@ impl RateController for Nada {
                 self.clip();
             }
             Event::RouteChange => {
-                self.congestion = Congestion::new(&self.config);
+                self.congestion = Congestion::new();
                 self.message = Message::default();
                 self.last_update = None;
                 self.reference_bps = start_bps(&self.config, &self.limits);
@@ -167,8 +168,8 @@ impl RateController for Nada {
 
     fn decision(&self) -> Decision {
         // [rfc8698] §5.2.2: r_vin = max(RMIN, r_ref − r_diff), r_send = min(RMAX, r_ref + r_diff).
-        let video = DataRate::from_bps_f64(self.reference_bps - self.shaping_bps(self.config.video_shaping_gain));
-        let sending = DataRate::from_bps_f64(self.reference_bps + self.shaping_bps(self.config.sending_shaping_gain));
+        let video = DataRate::from_bps_f64(self.reference_bps - self.shaping_bps());
+        let sending = DataRate::from_bps_f64(self.reference_bps + self.shaping_bps());
         let target = self.limits.clamp(video);
         Decision { pacing: Pacing::at(self.limits.clamp(sending).max(target)), ..Decision::of_target(target) }
     }

@@ -1,35 +1,34 @@
 //! The aggregate congestion signal: delay, loss and marks as one number in milliseconds, so that
 //! one law responds to all three.
 
-use super::config::Config;
+use super::config::{Config, DLOSS_MS, DMARK_MS, LAMBDA, PLRREF, PMRREF, QTH_MS};
 
 /// Queuing delay as congestion, once losses show that a loss-driven flow fills the queue: beyond QTH,
 /// more delay counts for less, so that NADA does not give way without end.
 // [rfc8698] eq. (1): d_tilde = d_queue below QTH, else QTH exp(−LAMBDA (d_queue − QTH) / QTH).
-pub fn warp(config: &Config, queuing_ms: f64) -> f64 {
-    let threshold = config.warp_threshold_ms;
-    if queuing_ms < threshold {
+pub fn warp(queuing_ms: f64) -> f64 {
+    if queuing_ms < QTH_MS {
         return queuing_ms;
     }
-    threshold * libm::exp(-config.lambda_factor * (queuing_ms - threshold) / threshold)
+    QTH_MS * libm::exp(-LAMBDA * (queuing_ms - QTH_MS) / QTH_MS)
 }
 
 /// The delay that counts, in ms: warped by a share from 0 to 1, which falls to 0 as losses grow old.
 // [rfc8698] §4.2: a linear interpolation between d_tilde and d_queue. Without it the signal would step by d_queue −
 // d_tilde when losses expire.
-pub fn blend(config: &Config, queuing_ms: f64, warp_share: f64) -> f64 {
-    warp_share * warp(config, queuing_ms) + (1.0 - warp_share) * queuing_ms
+pub fn blend(queuing_ms: f64, warp_share: f64) -> f64 {
+    warp_share * warp(queuing_ms) + (1.0 - warp_share) * queuing_ms
 }
 
 /// The signal, in ms: `delay_ms` is d_tilde, the ratios are from 0 to 1.
 // [rfc8698] eq. (2): x_curr = d_tilde + DMARK (p_mark / PMRREF)² + DLOSS (p_loss / PLRREF)².
 pub fn aggregate(config: &Config, delay_ms: f64, loss_ratio: f64, mark_ratio: f64) -> f64 {
-    let mark = mark_ratio / config.reference_mark_ratio;
-    let loss = loss_ratio / config.reference_loss_ratio;
+    let mark = mark_ratio / PMRREF;
+    let loss = loss_ratio / PLRREF;
     // Deviates from [rfc8698] §4.2, where nothing bounds it: the authors' simulator ends it at XMAX = 500 ms.
     // A signal that has risen with the square of a burst of losses takes the rate up again as it
     // decays, by e^(fall / TAU): without a bound, far beyond where it came from.
-    (delay_ms + config.mark_penalty_ms * mark * mark + config.loss_penalty_ms * loss * loss).min(config.max_signal_ms)
+    (delay_ms + DMARK_MS * mark * mark + DLOSS_MS * loss * loss).min(config.max_signal_ms)
 }
 
 #[cfg(test)]
@@ -44,11 +43,10 @@ mod tests {
     /// [rfc8698] eq. (1), worked by hand: 100 ms are one threshold above it, 50 e^−0.5 = 30.33.
     #[test]
     fn delay_beyond_the_threshold_counts_less_the_longer_it_is() {
-        let config = Config::default();
         let warped =
             [(10.0, 10.0), (49.0, 49.0), (50.0, 50.0), (75.0, 38.94), (100.0, 30.33), (200.0, 11.16), (300.0, 4.10)];
         for (delay_ms, expected) in warped {
-            close(warp(&config, delay_ms), expected);
+            close(warp(delay_ms), expected);
         }
     }
 
@@ -57,10 +55,10 @@ mod tests {
     #[test]
     fn delay_leaves_the_warp_linearly() {
         let config = Config::default();
-        close(blend(&config, 300.0, 1.0), 4.10);
-        close(blend(&config, 300.0, 0.5), 152.05);
-        close(blend(&config, 300.0, 0.0), 300.0);
-        let step = blend(&config, 300.0, 0.0) - blend(&config, 300.0, 1.0);
+        close(blend(300.0, 1.0), 4.10);
+        close(blend(300.0, 0.5), 152.05);
+        close(blend(300.0, 0.0), 300.0);
+        let step = blend(300.0, 0.0) - blend(300.0, 1.0);
         close(step, 295.90);
         let input = GradualInput { signal_ms: 300.0, previous_ms: 300.0 - step, elapsed_ms: 0.0, max_rate_bps: 1.5e6 };
         close(1.0 - reference_rate::gradual(&config, 1e6, input) / 1e6, 0.59);

@@ -22,18 +22,19 @@ impl SmoothedRatio {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nada::{config::Config, signal};
+    use crate::nada::config::{ALPHA, Config, DLOSS_MS};
+    use crate::nada::signal;
 
     /// How many updates at p_inst = 0 until the loss term is below DLOSS (10 ms), after `updates` at 0.2.
     fn updates_until_forgotten(updates: u32) -> u32 {
         let config = Config::default();
         let mut ratio = SmoothedRatio::default();
         for _ in 0..updates {
-            ratio.push(config.smoothing_weight, 0.2);
+            ratio.push(ALPHA, 0.2);
         }
         let mut count = 0;
-        while signal::aggregate(&config, 0.0, ratio.value(), 0.0) >= config.loss_penalty_ms {
-            ratio.push(config.smoothing_weight, 0.0);
+        while signal::aggregate(&config, 0.0, ratio.value(), 0.0) >= DLOSS_MS {
+            ratio.push(ALPHA, 0.0);
             count += 1;
         }
         count
