@@ -130,11 +130,12 @@ fn defaults_and_profiles_are_in_their_own_ranges() {
 
 #[test]
 fn units_follow_the_names() {
-    let gcc = entry("gcc").expect("registered").parameters(&toml::Table::new()).unwrap();
-    let unit = |key: &str| gcc.iter().find(|parameter| parameter.key == key).map(|found| found.unit);
+    let parameters = |name| entry(name).expect("registered").parameters(&toml::Table::new()).unwrap();
+    let (gcc, ukf) = (parameters("gcc"), parameters("ukf"));
+    let unit = |key: &str| gcc.iter().chain(&ukf).find(|parameter| parameter.key == key).map(|found| found.unit);
     assert_eq!(unit("pushback.queue_ms"), Some("ms"));
     assert_eq!(unit("pushback.min_bitrate_bps"), Some("bit/s"));
-    assert_eq!(unit("aimd.increase_per_s_ratio"), Some("ratio per s"));
+    assert_eq!(unit("rules.climb_per_s_ratio"), Some("ratio per s"));
     assert_eq!(unit("overuse.up_gain_per_ms"), Some("1/ms"));
     assert_eq!(unit("trendline.window_groups"), Some("group"));
     assert_eq!(unit("trendline.slope_gain"), Some("factor"));

@@ -6,58 +6,11 @@
 
 use super::arrival_groups::GroupDelta;
 use super::overuse::BandwidthUsage;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-
-/// Parameters of the filter.
-// [libwebrtc-overuse-estimator] OverUseDetectorOptions and the constants beside them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct DelayFilterConfig {
-    /// The assumed time per byte on the link at the start of a call: 1/64 ms is 512 kbit/s.
-    pub initial_slope_ms_per_byte: f64,
-    /// The variance of the offset at the start of a call, in ms².
-    pub initial_offset_variance_factor: f64,
-    /// The state noise: by this the variance of the offset grows per group, in ms².
-    pub offset_noise_factor: f64,
-    /// The assumed variance of the measured delay variation at the start of a call, in ms².
-    pub initial_noise_variance_factor: f64,
-    /// The weight of a group in the measured noise, at 30 groups per second, in the first 300 groups.
-    pub initial_noise_gain: f64,
-    /// The weight of a group in the measured noise, at 30 groups per second, after that.
-    pub noise_gain: f64,
-}
-
-impl Default for DelayFilterConfig {
-    fn default() -> Self {
-        Self {
-            initial_slope_ms_per_byte: 8.0 / 512.0,
-            initial_offset_variance_factor: 0.1,
-            offset_noise_factor: 1e-3,
-            initial_noise_variance_factor: 50.0,
-            initial_noise_gain: 0.01,
-            noise_gain: 0.002,
-        }
-    }
-}
-
-impl DelayFilterConfig {
-    /// Name the first key whose value is invalid.
-    pub fn check(&self, within: impl Fn(&str, f64, f64, f64) -> Result<(), String>) -> Result<(), String> {
-        within("filter.initial_slope_ms_per_byte", self.initial_slope_ms_per_byte, 0.0, 10.0)?;
-        within("filter.initial_offset_variance_factor", self.initial_offset_variance_factor, 1e-9, 1e6)?;
-        within("filter.offset_noise_factor", self.offset_noise_factor, 1e-12, 1e3)?;
-        within("filter.initial_noise_variance_factor", self.initial_noise_variance_factor, 1.0, 1e6)?;
-        within("filter.initial_noise_gain", self.initial_noise_gain, 1e-6, 0.999)?;
-        within("filter.noise_gain", self.noise_gain, 1e-6, 0.999)
-    }
-}
 
 /// The state of the filter: slope and offset, their covariance, and the noise.
 #[derive(Clone, Debug)]
 pub struct DelayFilter {
-    config: DelayFilterConfig,
     deltas: u32,
     slope_ms_per_byte: f64,
     offset_ms: f64,
@@ -71,16 +24,15 @@ pub struct DelayFilter {
 
 impl DelayFilter {
     /// Nothing seen.
-    pub fn new(config: DelayFilterConfig) -> Self {
+    pub fn new() -> Self {
         Self {
-            config,
             deltas: 0,
-            slope_ms_per_byte: config.initial_slope_ms_per_byte,
+            slope_ms_per_byte: INITIAL_SLOPE_MS_PER_BYTE,
             offset_ms: 0.0,
             previous_offset_ms: 0.0,
-            covariance: [[INITIAL_SLOPE_VARIANCE, 0.0], [0.0, config.initial_offset_variance_factor]],
+            covariance: [[INITIAL_SLOPE_VARIANCE, 0.0], [0.0, INITIAL_OFFSET_VARIANCE]],
             mean_noise_ms: 0.0,
-            noise_variance: config.initial_noise_variance_factor,
+            noise_variance: INITIAL_NOISE_VARIANCE,
             periods_ms: VecDeque::with_capacity(PERIODS + 1),
         }
     }
@@ -117,14 +69,14 @@ impl DelayFilter {
         self.deltas = (self.deltas + 1).min(MAX_DELTAS);
         // [draft-ietf-rmcat-gcc-02] §5.3: the state is assumed to wander by Q per group; faster once the offset turns.
         self.covariance[0][0] += SLOPE_NOISE;
-        self.covariance[1][1] += self.config.offset_noise_factor;
+        self.covariance[1][1] += OFFSET_NOISE;
         let turning = match usage {
             BandwidthUsage::Overusing => self.offset_ms < self.previous_offset_ms,
             BandwidthUsage::Underusing => self.offset_ms > self.previous_offset_ms,
             BandwidthUsage::Normal => false,
         };
         if turning {
-            self.covariance[1][1] += TURNING_FACTOR * self.config.offset_noise_factor;
+            self.covariance[1][1] += TURNING_FACTOR * OFFSET_NOISE;
         }
         let [[a, b], [c, d]] = self.covariance;
         let gain_base = [a * size + b, c * size + d];
@@ -161,7 +113,7 @@ impl DelayFilter {
         let most_ms = OUTLIER_DEVIATIONS * self.noise_variance.sqrt();
         let residual_ms = residual_ms.clamp(-most_ms, most_ms);
         let settled = self.deltas > SETTLED_DELTAS;
-        let gain = if settled { self.config.noise_gain } else { self.config.initial_noise_gain };
+        let gain = if settled { NOISE_GAIN } else { INITIAL_NOISE_GAIN };
         // [draft-ietf-rmcat-gcc-02] §5.3: alpha = (1-chi)^(30/(1000 * f_max)), var = max(alpha var + (1-alpha) z^2, 1)
         let keep = libm::pow(1.0 - gain, period_ms * GROUPS_PER_MS);
         self.mean_noise_ms = keep * self.mean_noise_ms + (1.0 - keep) * residual_ms;
@@ -170,7 +122,17 @@ impl DelayFilter {
     }
 }
 
-// [libwebrtc-overuse-estimator]
+// [libwebrtc-overuse-estimator] OverUseDetectorOptions and the constants beside them. Variances are in ms².
+/// 1/64 ms per byte is 512 kbit/s.
+const INITIAL_SLOPE_MS_PER_BYTE: f64 = 8.0 / 512.0;
+const INITIAL_OFFSET_VARIANCE: f64 = 0.1;
+/// By this the variance of the offset grows per group.
+const OFFSET_NOISE: f64 = 1e-3;
+/// Of the measured delay variation.
+const INITIAL_NOISE_VARIANCE: f64 = 50.0;
+/// The weight of a group in the measured noise, at 30 groups per second, in the first `SETTLED_DELTAS` groups.
+const INITIAL_NOISE_GAIN: f64 = 0.01;
+const NOISE_GAIN: f64 = 0.002;
 const INITIAL_SLOPE_VARIANCE: f64 = 100.0;
 const SLOPE_NOISE: f64 = 1e-13;
 const TURNING_FACTOR: f64 = 10.0;

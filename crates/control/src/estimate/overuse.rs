@@ -26,54 +26,22 @@ pub enum BandwidthUsage {
 #[serde(default, deny_unknown_fields)]
 pub struct OveruseConfig {
     /// The signal counts times the number of groups seen, at most this many; 1 leaves it as it is.
+    #[schemars(range(min = 1, max = 10_000))]
     pub scale_groups: u32,
-    /// The threshold at the start of a call.
-    pub initial_threshold_ms: f64,
     /// The threshold never falls below this.
+    #[schemars(range(min = 0.01, max = MAX_THRESHOLD_MS))]
     pub min_threshold_ms: f64,
-    /// The threshold never rises above this.
-    pub max_threshold_ms: f64,
     /// How fast the threshold rises towards a signal above it: this share of the distance per millisecond.
+    #[schemars(range(min = 0, max = 1))]
     pub up_gain_per_ms: f64,
     /// How fast the threshold falls towards a signal below it: this share of the distance per millisecond.
+    #[schemars(range(min = 0, max = 1))]
     pub down_gain_per_ms: f64,
-    /// A signal further than this above the threshold is a sudden fall of the capacity and does not raise the threshold.
-    pub max_offset_ms: f64,
-    /// Over-use begins when the signal has been above the threshold for longer than this, in two groups or more.
-    pub min_time_ms: f64,
 }
 
 impl Default for OveruseConfig {
     fn default() -> Self {
-        Self {
-            scale_groups: 60,
-            initial_threshold_ms: 12.5,
-            min_threshold_ms: 6.0,
-            max_threshold_ms: 600.0,
-            up_gain_per_ms: 0.0087,
-            down_gain_per_ms: 0.039,
-            max_offset_ms: 15.0,
-            min_time_ms: 10.0,
-        }
-    }
-}
-
-impl OveruseConfig {
-    /// Name the first key whose value is invalid.
-    pub fn check(&self, within: impl Fn(&str, f64, f64, f64) -> Result<(), String>) -> Result<(), String> {
-        within("overuse.scale_groups", f64::from(self.scale_groups), 1.0, 1e4)?;
-        within("overuse.min_threshold_ms", self.min_threshold_ms, 0.01, 1e4)?;
-        within("overuse.max_threshold_ms", self.max_threshold_ms, self.min_threshold_ms, 1e6)?;
-        within(
-            "overuse.initial_threshold_ms",
-            self.initial_threshold_ms,
-            self.min_threshold_ms,
-            self.max_threshold_ms,
-        )?;
-        within("overuse.up_gain_per_ms", self.up_gain_per_ms, 0.0, 1.0)?;
-        within("overuse.down_gain_per_ms", self.down_gain_per_ms, 0.0, 1.0)?;
-        within("overuse.max_offset_ms", self.max_offset_ms, 0.0, 1e6)?;
-        within("overuse.min_time_ms", self.min_time_ms, 0.0, 1e4)
+        Self { scale_groups: 60, min_threshold_ms: 6.0, up_gain_per_ms: 0.0087, down_gain_per_ms: 0.039 }
     }
 }
 
@@ -96,7 +64,7 @@ impl OveruseDetector {
         Self {
             config,
             signal_ms: 0.0,
-            threshold_ms: config.initial_threshold_ms,
+            threshold_ms: INITIAL_THRESHOLD_MS.max(config.min_threshold_ms),
             last_arrival: None,
             overusing_ms: None,
             overusing_count: 0,
@@ -147,7 +115,7 @@ impl OveruseDetector {
             let overusing_ms = self.overusing_ms.map_or(span / 2.0, |before| before + span);
             self.overusing_ms = Some(overusing_ms);
             self.overusing_count += 1;
-            if overusing_ms > self.config.min_time_ms && self.overusing_count > 1 && risen {
+            if overusing_ms > MIN_TIME_MS && self.overusing_count > 1 && risen {
                 self.overusing_ms = Some(0.0);
                 self.overusing_count = 0;
                 self.usage = BandwidthUsage::Overusing;
@@ -165,7 +133,7 @@ impl OveruseDetector {
         let since = arrival - self.last_arrival.unwrap_or(arrival);
         self.last_arrival = Some(arrival);
         let magnitude_ms = self.signal_ms.abs();
-        if magnitude_ms > self.threshold_ms + self.config.max_offset_ms {
+        if magnitude_ms > self.threshold_ms + MAX_OFFSET_MS {
             // A sudden drop of capacity must not raise the bar.
             return;
         }
@@ -173,10 +141,21 @@ impl OveruseDetector {
         let gain_per_ms = if below { self.config.down_gain_per_ms } else { self.config.up_gain_per_ms };
         let step_ms = since.min(MAX_ADAPT_STEP).as_nanos() as f64 * MS_PER_NS;
         self.threshold_ms += gain_per_ms * (magnitude_ms - self.threshold_ms) * step_ms;
-        self.threshold_ms = self.threshold_ms.clamp(self.config.min_threshold_ms, self.config.max_threshold_ms);
+        self.threshold_ms = self.threshold_ms.clamp(self.config.min_threshold_ms, MAX_THRESHOLD_MS);
     }
 }
 
+// [libwebrtc-m150] trendline_estimator: threshold_.
+/// At the start of a call.
+const INITIAL_THRESHOLD_MS: f64 = 12.5;
+/// The threshold never rises above this.
+const MAX_THRESHOLD_MS: f64 = 600.0;
+// [libwebrtc-m150] trendline_estimator: kMaxAdaptOffsetMs.
+/// A signal further than this above the threshold is a sudden fall of the capacity and does not raise the threshold.
+const MAX_OFFSET_MS: f64 = 15.0;
+// [libwebrtc-m150] trendline_estimator: kOverUsingTimeThreshold.
+/// Over-use begins when the signal has been above the threshold for longer than this, in two groups or more.
+const MIN_TIME_MS: f64 = 10.0;
 // [libwebrtc-m150] trendline_estimator: kMaxTimeDelta.
 const MAX_ADAPT_STEP: TimeDelta = TimeDelta::from_millis(100);
 /// A product where a quotient would take five times as long.

@@ -18,22 +18,16 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct ThroughputConfig {
     /// The rate is measured over the packets of the last this many milliseconds.
+    #[schemars(range(min = 50, max = 5_000))]
     pub window_ms: u32,
     /// The rate is measured over at least this many packets, even if they took longer than the window, up to 5 s.
+    #[schemars(range(min = 10, max = 500))]
     pub min_packets: u32,
 }
 
 impl Default for ThroughputConfig {
     fn default() -> Self {
         Self { window_ms: 1_000, min_packets: 20 }
-    }
-}
-
-impl ThroughputConfig {
-    /// Name the first key whose value is invalid.
-    pub fn check(&self, within: impl Fn(&str, f64, f64, f64) -> Result<(), String>) -> Result<(), String> {
-        within("throughput.window_ms", f64::from(self.window_ms), 50.0, 5_000.0)?;
-        within("throughput.min_packets", f64::from(self.min_packets), 10.0, 500.0)
     }
 }
 

@@ -15,25 +15,19 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct TrendlineConfig {
     /// Number of groups that the line is fitted through; no verdict before there are as many.
+    #[schemars(range(min = 2, max = MAX_WINDOW))]
     pub window_groups: usize,
     /// Weight of the sum of delay variations so far against the newest, in the delay that the line is fitted to.
+    #[schemars(range(min = 0, max = 0.999))]
     pub smoothing_weight: f64,
     /// The slope counts times this, in milliseconds per group.
+    #[schemars(range(min = 0.01, max = 1_000))]
     pub slope_gain: f64,
 }
 
 impl Default for TrendlineConfig {
     fn default() -> Self {
         Self { window_groups: 20, smoothing_weight: 0.9, slope_gain: 4.0 }
-    }
-}
-
-impl TrendlineConfig {
-    /// Name the first key whose value is invalid.
-    pub fn check(&self, within: impl Fn(&str, f64, f64, f64) -> Result<(), String>) -> Result<(), String> {
-        within("trendline.window_groups", self.window_groups as f64, 2.0, MAX_WINDOW as f64)?;
-        within("trendline.smoothing_weight", self.smoothing_weight, 0.0, 0.999)?;
-        within("trendline.slope_gain", self.slope_gain, 0.01, 1e3)
     }
 }
 

@@ -11,27 +11,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AimdConfig {
-    /// After over-use the rate is this share of the acknowledged rate, minus `backoff_offset_bps`.
+    /// After over-use the rate is this share of the acknowledged rate, minus 5 kbit/s where that is less.
+    #[schemars(range(min = 0.01, max = 0.99))]
     pub backoff_ratio: f64,
-    /// What is taken off the rate after over-use beyond its share, where the share is more than this.
-    pub backoff_offset_bps: u64,
-    /// Far from the known capacity, the rate grows by this factor per second.
-    pub increase_per_s_ratio: f64,
-    /// The rate does not grow beyond this many times the acknowledged rate, plus 10 kbit/s.
-    pub increase_limit_ratio: f64,
     /// Whether the rate stays while the application does not fill it.
     pub hold_in_alr: bool,
 }
 
 impl Default for AimdConfig {
     fn default() -> Self {
-        Self {
-            backoff_ratio: 0.85,
-            backoff_offset_bps: 5_000,
-            increase_per_s_ratio: 1.08,
-            increase_limit_ratio: 1.5,
-            hold_in_alr: false,
-        }
+        Self { backoff_ratio: 0.85, hold_in_alr: false }
     }
 }
 
@@ -39,6 +28,7 @@ impl Default for AimdConfig {
 #[derive(Clone, Debug)]
 pub struct Aimd {
     config: AimdConfig,
+    backoff_offset: DataRate,
     ln_increase_per_s: f64,
     min: DataRate,
     rate: DataRate,
@@ -62,10 +52,10 @@ enum State {
 impl Aimd {
     /// Not initialised: the rate is the configured maximum of 30 Mbit/s until set or measured.
     pub fn new(config: AimdConfig, min: DataRate) -> Self {
-        let ln_increase_per_s = libm::log(config.increase_per_s_ratio);
         Self {
             config,
-            ln_increase_per_s,
+            backoff_offset: BACKOFF_OFFSET,
+            ln_increase_per_s: libm::log(INCREASE_PER_S),
             min,
             rate: INITIAL_MAX,
             throughput: INITIAL_MAX,
@@ -77,6 +67,12 @@ impl Aimd {
             changed: None,
             first_throughput: None,
         }
+    }
+
+    /// The generation that ran at the receiver took nothing off a back-off and knew no application-limited region.
+    pub fn at_receiver(backoff_ratio: f64, min: DataRate) -> Self {
+        let config = AimdConfig { backoff_ratio, hold_in_alr: false };
+        Self { backoff_offset: DataRate::ZERO, ..Self::new(config, min) }
     }
 
     /// Start at `rate`.
@@ -172,7 +168,7 @@ impl Aimd {
         let limit = if self.in_alr && self.config.hold_in_alr {
             self.rate
         } else {
-            DataRate::from_bps_f64(self.throughput.as_bps_f64() * self.config.increase_limit_ratio + INCREASE_SLACK_BPS)
+            DataRate::from_bps_f64(self.throughput.as_bps_f64() * INCREASE_LIMIT + INCREASE_SLACK_BPS)
         };
         if self.rate < limit {
             let since_s = (now - self.changed.unwrap_or(now)).as_secs_f64();
@@ -190,7 +186,7 @@ impl Aimd {
     fn decrease(&mut self, now: Timestamp) {
         // Slightly below the delivered rate, so that the queue drains.
         let mut reduced = self.throughput.scale(self.config.backoff_ratio);
-        let offset = DataRate::from_bps(self.config.backoff_offset_bps);
+        let offset = self.backoff_offset;
         if reduced > offset {
             reduced = reduced.saturating_sub(offset);
         }
@@ -223,8 +219,14 @@ impl Aimd {
 const INITIAL_MAX: DataRate = DataRate::from_mbps(30);
 const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);
 const INITIALISATION: TimeDelta = TimeDelta::from_secs(5);
+/// What is taken off the rate after over-use beyond its share, where the share is more than this.
+const BACKOFF_OFFSET: DataRate = DataRate::from_kbps(5);
 const MIN_REDUCTION_INTERVAL: TimeDelta = TimeDelta::from_millis(10);
 const MAX_REDUCTION_INTERVAL: TimeDelta = TimeDelta::from_millis(200);
+/// Far from the known capacity, the rate grows by this factor per second.
+const INCREASE_PER_S: f64 = 1.08;
+/// The rate does not grow beyond this many times the acknowledged rate, plus a slack.
+const INCREASE_LIMIT: f64 = 1.5;
 const INCREASE_SLACK_BPS: f64 = 10_000.0;
 const MIN_INCREASE_BPS: f64 = 1_000.0;
 const FRAMES_PER_S: f64 = 30.0;

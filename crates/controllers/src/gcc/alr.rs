@@ -11,10 +11,13 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct AlrConfig {
     /// The budget of half a second fills at this share of the estimate.
+    #[schemars(range(min = 0.01, max = 10))]
     pub usage_ratio: f64,
     /// The application is the limit once the budget is fuller than this share of its size.
+    #[schemars(range(min = -1, max = 1))]
     pub start_level_ratio: f64,
     /// It no longer is once the budget is below this share of its size.
+    #[schemars(range(min = -1, max = 1))]
     pub stop_level_ratio: f64,
 }
 

@@ -161,26 +161,6 @@ fn three_seconds_without_feedback_cut_the_target_every_second() {
 }
 
 #[test]
-fn a_parameter_out_of_range_is_refused_by_name_and_value() {
-    let refused = |table: toml::Table| {
-        let config: Config = table.try_into().unwrap();
-        config.check().unwrap_err()
-    };
-    assert_eq!(refused(toml::toml! { pacing_ratio = 0.5 }), "pacing_ratio = 0.5 is not within [1, 100]");
-    let message = refused(toml::toml! { [loss]
-    observations = 100 });
-    assert_eq!(message, "loss.observations = 100 is not within [2, 32]");
-    let message = refused(toml::toml! { [aimd]
-    backoff_ratio = 1.5 });
-    assert_eq!(message, "aimd.backoff_ratio = 1.5 is not within [0.01, 0.99]");
-}
-
-#[test]
-fn the_defaults_are_valid() {
-    Config::default().check().unwrap();
-}
-
-#[test]
 fn a_train_counts_as_its_packets_do() {
     let mut unpushed = Config::default();
     unpushed.pushback.enabled = false;
@@ -227,7 +207,7 @@ fn a_profile_gives_every_parameter_that_is_not_named() {
     let entry = crate::entry("gcc").unwrap();
     let whole = entry.config_with(&table).unwrap();
     assert_eq!(whole["pushback"]["queue_ms"].as_integer(), Some(80));
-    assert_eq!(whole["aimd"]["increase_per_s_ratio"].as_float(), Some(1.08));
+    assert_eq!(whole["throughput"]["min_packets"].as_integer(), Some(20));
     let mut named = table.clone();
     named.insert("pushback".to_owned(), toml::toml! { queue_ms = 120 }.into());
     let whole = entry.config_with(&named).unwrap();
@@ -236,7 +216,6 @@ fn a_profile_gives_every_parameter_that_is_not_named() {
     assert_eq!(entry.config_with(&toml::toml! { profile = "m150" }).unwrap(), entry.default_config());
     let error = entry.config_with(&toml::toml! { profile = "fast" }).unwrap_err().to_string();
     assert!(error.contains("fast") && error.contains("low-delay"), "{error}");
-    assert!(Config::of(Profile::LowDelay).check().is_ok());
 }
 
 /// A frame after more than 2 s without one is a new allocation.

@@ -190,7 +190,7 @@ impl Gcc {
         let whole = self.limits.clamp(self.target);
         let target = if self.pushback.drops_frames() { whole } else { self.limits.clamp(pushed) };
         // Pacing follows the target before pushback: pushback must not queue in the pacer.
-        let factor = if self.feedback_seen { self.config.pacing_ratio } else { self.config.initial_pacing_ratio };
+        let factor = if self.feedback_seen { self.config.pacing_ratio } else { INITIAL_PACING_RATIO };
         let mut padding = DataRate::from_bps(self.config.padding_bps);
         if self.send_side.loss_state() == LossState::IncreasingWithPadding {
             padding = padding.max(self.target);
@@ -293,7 +293,7 @@ impl Gcc {
     /// drains the queue. A result below the estimate never raises it.
     fn bound_probe(&self, probe: DataRate) -> DataRate {
         let Some(acknowledged) = self.acknowledged_rate else { return probe };
-        let floor = acknowledged.scale(self.config.probe_floor_ratio).min(self.delay_based.last_estimate());
+        let floor = acknowledged.scale(PROBE_FLOOR_RATIO).min(self.delay_based.last_estimate());
         probe.max(floor)
     }
 
@@ -307,3 +307,9 @@ impl Gcc {
 
 /// [libwebrtc-m150] goog_cc_network_control: kLossUpdateInterval.
 const LOSS_UPDATE_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
+// [libwebrtc-m150] PacingController: kDefaultPaceMultiplier.
+/// Pace at this multiple of the target before the first feedback.
+const INITIAL_PACING_RATIO: f64 = 2.5;
+// [libwebrtc-m150] GoogCcNetworkController: kProbeDropThroughputFraction.
+/// A probe lowers the estimate at most to this share of the acknowledged rate.
+const PROBE_FLOOR_RATIO: f64 = 0.85;

@@ -16,10 +16,13 @@ pub struct ProbeConfig {
     /// Whether to probe at all.
     pub enabled: bool,
     /// The rates of the first two probes, as multiples of the start rate; where the second is 0, only one is sent.
+    #[schemars(inner(range(min = 0, max = 1_000)))]
     pub initial_ratios: [f64; 2],
     /// The rate of the probe that follows a successful one, as a multiple of the estimate.
+    #[schemars(range(min = 0, max = 1_000))]
     pub further_ratio: f64,
     /// A probe is successful when the estimate exceeds this share of its rate.
+    #[schemars(range(min = 0, max = 1_000))]
     pub further_threshold_ratio: f64,
     /// Whether to stop probing further once the application's needs are met.
     pub abort_further: bool,
@@ -31,8 +34,10 @@ pub struct ProbeConfig {
     /// Whether to probe regularly while the application is the limit.
     pub alr: bool,
     /// The time between two such probes.
+    #[schemars(range(min = 25, max = 1_000_000_000))]
     pub alr_interval_ms: u32,
     /// The rate of such a probe, as a multiple of the estimate.
+    #[schemars(range(min = 0, max = 1_000))]
     pub alr_ratio: f64,
     /// The rate that all streams together want; probes go up to twice this. Zero: the maximum of the call's limits.
     pub allocated_bps: u64,
@@ -40,20 +45,27 @@ pub struct ProbeConfig {
     pub allocation_timeout_ms: u32,
     /// The rates of the probes after a new allocation while the application is the limit, as multiples of the
     /// allocation; where the first is 0, none is sent.
+    #[schemars(inner(range(min = 0, max = 1_000)))]
     pub allocation_ratios: [f64; 2],
     /// The bound of these probes, as a multiple of the estimate.
+    #[schemars(range(min = 0, max = 1_000))]
     pub allocation_limit_ratio: f64,
     /// While loss limits but the estimate grows, probe at most at this multiple of the estimate.
+    #[schemars(range(min = 0, max = 1_000))]
     pub loss_limited_ratio: f64,
     /// Do not probe while the estimate exceeds this share of the maximum probe; zero: always probe.
+    #[schemars(range(min = 0, max = 1_000))]
     pub skip_above_ratio: f64,
     /// The minimum number of packets of a probe.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub min_packets: u32,
     /// The minimum duration of a probe.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub min_duration_ms: u32,
     /// The minimum time between two bursts of a probe.
     pub min_delta_ms: u32,
     /// The minimum duration of a repeated first probe.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub initial_duration_ms: u32,
     /// The minimum time between two bursts of a repeated first probe.
     pub initial_delta_ms: u32,

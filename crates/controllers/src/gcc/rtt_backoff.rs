@@ -14,8 +14,10 @@ pub struct RttBackoffConfig {
     /// Round trips beyond this cut the target.
     pub limit_ms: u32,
     /// Each cut takes the target to this share of it.
+    #[schemars(range(min = 0, max = 1))]
     pub drop_ratio: f64,
     /// The time between two cuts.
+    #[schemars(range(min = 25, max = 1_000_000_000))]
     pub interval_ms: u32,
     /// The cuts end at this rate.
     pub floor_bps: u64,

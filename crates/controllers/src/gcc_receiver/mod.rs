@@ -48,7 +48,6 @@ impl Construct for GccReceiver {
     type Config = Config;
 
     fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
-        config.check().map_err(|message| BuildError::Config { controller: Self::NAME, message })?;
         Ok(Self::fresh(config, context.limits))
     }
 }
@@ -57,10 +56,10 @@ impl GccReceiver {
     fn fresh(config: Config, limits: RateLimits) -> Self {
         Self {
             groups: ArrivalGroups::default(),
-            filter: DelayFilter::new(config.filter),
+            filter: DelayFilter::new(),
             detector: OveruseDetector::new(config.overuse),
             receiver_rate: ReceiverRate::new(RATE_WINDOW),
-            aimd: Aimd::new(config.rate_control(), limits.min.max(MIN_BITRATE)),
+            aimd: Aimd::at_receiver(config.aimd.backoff_ratio, limits.min.max(MIN_BITRATE)),
             last_packet: None,
             last_update: None,
             config,
@@ -72,7 +71,7 @@ impl GccReceiver {
         self.receiver_rate.push(now, packet.size);
         if self.last_packet.is_none_or(|last| now - last > STREAM_TIMEOUT) {
             self.groups = ArrivalGroups::default();
-            self.filter = DelayFilter::new(self.config.filter);
+            self.filter = DelayFilter::new();
         }
         self.last_packet = Some(now);
         if let Some(departure) = packet.departure {
