@@ -119,7 +119,7 @@ fn refusals_name_the_value() {
     assert_eq!(
         refusal(toml::toml! { fallback = "nada"
         fallback_config.priority = 0.0 }),
-        "controller nada: priority = 0 is not within [0.001, 1000]"
+        "controller nada: priority = 0: not from 0.001 to 1000"
     );
 }
 

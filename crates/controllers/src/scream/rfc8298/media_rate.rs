@@ -2,7 +2,6 @@
 //! slowly near the rate at which congestion was last seen, and down if the media queue grows; loss and marks
 //! cut it at once.
 
-use super::config::Config;
 use super::rates::Rates;
 
 /// target_bitrate.
@@ -68,12 +67,12 @@ impl MediaRate {
         }
     }
 
-    /// An interval is over.
-    pub fn adjust(&mut self, input: &RateInput<'_>, config: &Config) {
+    /// An interval is over; the target rises by at most `ramp_up_speed_bps` per second.
+    pub fn adjust(&mut self, input: &RateInput<'_>, ramp_up_speed_bps: f64) {
         let before = self.target_bps;
         // [rfc8298] §4.1.3: ramp = min(RAMP_UP_SPEED, target / 2);
         // scale = max(0.2, min(1, (4 (target - last_max) / last_max)^2)).
-        let ramp_bps = (config.ramp_up_speed_bps as f64).min(before / 2.0) * input.interval_s;
+        let ramp_bps = ramp_up_speed_bps.min(before / 2.0) * input.interval_s;
         let distance = 4.0 * (before - self.last_max_bps) / self.last_max_bps;
         let scale = (distance * distance).clamp(0.2, 1.0);
         let current_bps = input.rates.current_bps();
@@ -87,9 +86,8 @@ impl MediaRate {
             // bounds it, and the target cannot fall below the rate at which the ramp makes up for the twentieth (800 kbit/s).
             // The authors' code subtracts the target, and holds back if the encoder produced less than requested: then the
             // encoder is the limit. The queued bits are spread over one second.
-            let mut delta_bps = current_bps * (1.0 - config.pre_congestion_guard_ratio * input.trend)
-                - config.tx_queue_size_factor * queued_bits
-                - before;
+            let mut delta_bps =
+                current_bps * (1.0 - PRE_CONGESTION_GUARD * input.trend) - TX_QUEUE_SIZE_FACTOR * queued_bits - before;
             if input.queued_bytes == 0 {
                 delta_bps = delta_bps.max(0.0);
             }
@@ -98,8 +96,8 @@ impl MediaRate {
             }
             self.target_bps += delta_bps;
             // A media queue longer than RTP_QDELAY_TH: × TARGET_RATE_SCALE_RTP_QDELAY.
-            if queued_bits > current_bps * f64::from(config.rtp_qdelay_th_ms) / 1e3 {
-                self.target_bps *= config.target_rate_scale_rtp_qdelay_ratio;
+            if queued_bits > current_bps * RTP_QDELAY_TH_MS / 1e3 {
+                self.target_bps *= TARGET_RATE_SCALE_RTP_QDELAY;
             }
         }
         // [rfc8298] §4.1.3: target <= max(current, media, median media) × (2 - trend_mem).
@@ -117,6 +115,16 @@ impl MediaRate {
         }
     }
 }
+
+// [rfc8298] §4.1.1.1.
+/// How much a trend slows the rise.
+const PRE_CONGESTION_GUARD: f64 = 0.1;
+/// How much of the media queue is subtracted from the target.
+const TX_QUEUE_SIZE_FACTOR: f64 = 1.0;
+/// A media queue longer than this lowers the target.
+const RTP_QDELAY_TH_MS: f64 = 20.0;
+/// What the target is multiplied by while the media queue is longer than RTP_QDELAY_TH.
+const TARGET_RATE_SCALE_RTP_QDELAY: f64 = 0.95;
 
 #[cfg(test)]
 mod tests {
@@ -146,7 +154,7 @@ mod tests {
     fn adjusted(start_bps: f64, last_max_bps: f64, input: &RateInput<'_>) -> f64 {
         let mut rate = MediaRate::new(start_bps);
         rate.last_max_bps = last_max_bps;
-        rate.adjust(input, &Config::default());
+        rate.adjust(input, 200_000.0);
         rate.target_bps()
     }
 

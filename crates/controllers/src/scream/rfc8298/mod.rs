@@ -82,11 +82,11 @@ impl Construct for Scream {
             queue: base_delay(),
             trend: DelayTrend::default(),
             target_delay: QueueTarget::new(target_delay),
-            window: CongestionWindow::new(start, &config),
+            window: CongestionWindow::new(start),
             media_queue: MediaQueue::default(),
             media_rate: MediaRate::new(limits.start.as_bps_f64()),
             rates: Rates::new(start),
-            silence: Silence::new(ms(config.silence_ms)),
+            silence: Silence::new(SILENCE),
             event: None,
             round_trip_end: start,
             loss_in_round_trip: false,
@@ -114,10 +114,10 @@ impl RateController for Scream {
             _ => return,
         }
         if self.silence.broken(now) {
-            self.window.cut(0.5, &self.config);
+            self.window.cut(0.5);
             self.media_rate.cut(0.5);
         }
-        if now >= self.last_adjustment + self.interval() && heard || now >= self.unheard_adjustment() {
+        if now >= self.last_adjustment + RATE_ADJUST_INTERVAL && heard || now >= self.unheard_adjustment() {
             self.adjust(now, heard);
         }
         self.decide();
@@ -158,15 +158,10 @@ impl Scream {
         self.silence.sent(now);
     }
 
-    /// RATE_ADJUST_INTERVAL.
-    fn interval(&self) -> TimeDelta {
-        TimeDelta::from_millis(i64::from(self.config.rate_adjust_interval_ms))
-    }
-
     /// The rate is adjusted with the first feedback after an interval, so that nothing rises without one;
     /// after a second interval without feedback it is adjusted all the same, but only downwards.
     fn unheard_adjustment(&self) -> Timestamp {
-        self.last_adjustment + self.interval() * 2
+        self.last_adjustment + RATE_ADJUST_INTERVAL * 2
     }
 
     /// Take feedback; returns whether any packet arrived.
@@ -184,7 +179,7 @@ impl Scream {
             // [rfc8298] §4.1.2: of the packet with the highest number, not smoothed.
             let queue_delay = self.queue.update(now, delays, delays.last);
             let fraction = queue_delay.as_secs_f64() / self.target_delay.get().as_secs_f64();
-            self.trend.update(now, fraction, self.config.qdelay_weight);
+            self.trend.update(now, fraction, QDELAY_WEIGHT);
         }
         self.count_round_trip(now, said.packets_lost > 0);
         if self.congestion_event(now, &said) {
@@ -205,12 +200,8 @@ impl Scream {
             return false;
         }
         self.event = Some(now);
-        let (window, rate) = if lost {
-            (self.config.beta_loss_ratio, self.config.beta_r_ratio)
-        } else {
-            (self.config.beta_ecn_ratio, self.config.beta_ecn_ratio)
-        };
-        self.window.cut(window, &self.config);
+        let (window, rate) = if lost { (BETA_LOSS, BETA_R) } else { (BETA_ECN, BETA_ECN) };
+        self.window.cut(window);
         self.media_rate.cut(rate);
         true
     }
@@ -223,10 +214,10 @@ impl Scream {
             target: self.target_delay.get(),
             trend: self.trend.get(),
         };
-        if self.window.acknowledged(now, &input, &self.config) {
+        if self.window.acknowledged(now, &input) {
             self.media_rate.congested();
         }
-        self.window.resume(now, &self.config);
+        self.window.resume(now);
     }
 
     fn count_round_trip(&mut self, now: Timestamp, with_loss: bool) {
@@ -239,7 +230,6 @@ impl Scream {
     }
 
     fn adjust(&mut self, now: Timestamp, heard: bool) {
-        let interval = self.interval();
         self.rates.update(now);
         let input = RateInput {
             rates: &self.rates,
@@ -248,11 +238,11 @@ impl Scream {
             trend: self.trend.get(),
             trend_peak: self.trend.peak(),
             heard,
-            interval_s: interval.as_secs_f64(),
+            interval_s: RATE_ADJUST_INTERVAL.as_secs_f64(),
         };
-        self.media_rate.adjust(&input, &self.config);
+        self.media_rate.adjust(&input, self.config.ramp_up_speed_bps as f64);
         // Keeps to the interval on average, but does not make up for a longer silence.
-        self.last_adjustment = (self.last_adjustment + interval).max(now - interval);
+        self.last_adjustment = (self.last_adjustment + RATE_ADJUST_INTERVAL).max(now - RATE_ADJUST_INTERVAL);
     }
 
     fn change_route(&mut self, now: Timestamp) {
@@ -269,14 +259,14 @@ impl Scream {
         // Deviates from [rfc8298] §4.1.2.6: media waits in our pacer, and a target above its rate would make
         // it the bottleneck.
         let pace_bps = self.window.bytes() * 8.0 / self.rtt.get().as_secs_f64();
-        let pacing_rate = DataRate::from_bps_f64(pace_bps.max(self.config.rate_pace_min_bps as f64)).max(target);
+        let pacing_rate = DataRate::from_bps_f64(pace_bps.max(RATE_PACE_MIN_BPS)).max(target);
         // [rfc8298] §4.1.3: "The sender SHOULD also be equipped with a mechanism that discards RTP packets when the
         // network throughput becomes very low and RTP packets are excessively delayed". Deviates from [rfc8298]
         // §4.1.3 by default: pictures are skipped before they are coded, so that no later one lacks its
         // reference.
         let longest = TimeDelta::from_millis(i64::from(self.config.max_rtp_qdelay_ms));
         let discard = self.config.discard_media;
-        let limit = self.window.in_flight_limit(self.queue.get(), self.target_delay.get(), &self.config);
+        let limit = self.window.in_flight_limit(self.queue.get(), self.target_delay.get());
         self.decision = Decision {
             pacing: Pacing::at(pacing_rate),
             congestion_window: Some(DataSize::from_bytes(limit as u64)),
@@ -289,6 +279,22 @@ impl Scream {
         };
     }
 }
+
+// [rfc8298] §4.1.1.1.
+/// Of a sample in the average of the queue delay.
+const QDELAY_WEIGHT: f64 = 0.1;
+/// The share of the window kept on loss.
+const BETA_LOSS: f64 = 0.8;
+/// The share of window and target kept on a mark.
+const BETA_ECN: f64 = 0.9;
+/// The share of the target kept on loss.
+const BETA_R: f64 = 0.9;
+/// The time between two adjustments of the target.
+const RATE_ADJUST_INTERVAL: TimeDelta = TimeDelta::from_millis(200);
+/// The minimum pacing rate.
+const RATE_PACE_MIN_BPS: f64 = 50_000.0;
+/// Ours, as the RFC names none: window and target are halved after this long without feedback.
+const SILENCE: TimeDelta = TimeDelta::from_secs(1);
 
 /// RFC 6817: the minimum one-way delay of the last ten minutes, in steps of a minute.
 fn base_delay() -> QueueDelay {

@@ -40,7 +40,7 @@ fn feed(scream: &mut Scream, at: Timestamp, reports: &[PacketReport]) {
 /// [rfc8298] §4.1.2.1: window × 0.8 and target × 0.9 on loss, once a round trip of 100 ms.
 #[test]
 fn losses_of_one_round_trip_are_one_event() {
-    let mut scream = with(Config { rate_adjust_interval_ms: 10_000, ..Config::default() });
+    let mut scream = with(Config::default());
     scream.window.sent(ms(0), 20_000);
     // A first feedback of 20 packets: fast increase takes the window from 3,000 to 23,000.
     let first: Vec<_> = (0..20).map(|seq| report(seq, 0, Some(50))).collect();
@@ -97,7 +97,7 @@ fn the_decision_is_window_and_pace() {
 #[test]
 fn a_growing_media_queue_lowers_the_target_without_feedback() {
     let mut scream = scream();
-    scream.window.cut(1.0, &Config::default());
+    scream.window.cut(1.0);
     scream.on_event(
         ms(0),
         &Event::PacerQueue(PacerQueue { size: DataSize::from_bytes(30_000), ..PacerQueue::default() }),
@@ -153,11 +153,4 @@ fn three_seconds_without_feedback_leave_an_eighth() {
     }
     let target = scream.decision().target_bitrate;
     assert!(target <= DataRate::from_kbps(125), "{target}");
-}
-
-#[test]
-fn a_profile_of_the_second_version_is_refused_by_name() {
-    let config = Config { profile: "v2-draft".to_owned(), ..Config::default() };
-    let message = config.check().expect_err("not this controller's");
-    assert!(message.contains("profile") && message.contains("v2-draft") && message.contains("scream-v2"), "{message}");
 }

@@ -2,7 +2,6 @@
 //! acknowledged until the queue shows a trend ("fast increase"), then like LEDBAT's, by how far the queue
 //! is from its target; loss and marks cut it; the bytes in flight in the last five seconds bound it.
 
-use super::config::Config;
 use super::max_in_flight::MaxInFlight;
 use legato_units::{TimeDelta, Timestamp};
 
@@ -33,13 +32,8 @@ pub struct WindowInput {
 
 impl CongestionWindow {
     /// The minimum window, in fast increase.
-    pub fn new(start: Timestamp, config: &Config) -> Self {
-        Self {
-            bytes: config.min_cwnd_bytes as f64,
-            in_fast_increase: true,
-            trended: start,
-            max_in_flight: MaxInFlight::default(),
-        }
+    pub fn new(start: Timestamp) -> Self {
+        Self { bytes: MIN_CWND_BYTES, in_fast_increase: true, trended: start, max_in_flight: MaxInFlight::default() }
     }
 
     /// cwnd in bytes.
@@ -61,21 +55,21 @@ impl CongestionWindow {
     }
 
     /// A loss or ECN event: cut by `beta`.
-    pub fn cut(&mut self, beta: f64, config: &Config) {
+    pub fn cut(&mut self, beta: f64) {
         // [rfc8298] §4.1.2.1: in_fast_increase = false; cwnd = max(MIN_CWND, cwnd × BETA).
         self.in_fast_increase = false;
-        self.bytes = (self.bytes * beta).max(config.min_cwnd_bytes as f64);
+        self.bytes = (self.bytes * beta).max(MIN_CWND_BYTES);
     }
 
     /// Feedback without loss or marks. Returns whether it ended fast increase.
-    pub fn acknowledged(&mut self, now: Timestamp, input: &WindowInput, config: &Config) -> bool {
-        if input.trend >= config.qdelay_trend_lo_ratio {
+    pub fn acknowledged(&mut self, now: Timestamp, input: &WindowInput) -> bool {
+        if input.trend >= QDELAY_TREND_LO {
             self.trended = now;
         }
         let (newly_acked, in_flight) = (input.newly_acked as f64, input.in_flight as f64);
         let mut left = false;
         if self.in_fast_increase {
-            if input.trend < config.qdelay_trend_th_ratio {
+            if input.trend < QDELAY_TREND_TH {
                 // [rfc8298] §4.1.2.2: if in_flight × 1.5 + newly_acked > cwnd: cwnd += newly_acked.
                 if in_flight * 1.5 + newly_acked > self.bytes {
                     self.bytes += newly_acked;
@@ -91,29 +85,44 @@ impl CongestionWindow {
         let off_target = (target_s - input.queue_delay.as_secs_f64()) / target_s;
         let used = in_flight * 1.25 + newly_acked > self.bytes;
         if off_target <= 0.0 || used {
-            self.bytes += config.gain * off_target * newly_acked * f64::from(config.mss_bytes) / self.bytes;
+            self.bytes += GAIN * off_target * newly_acked * MSS_BYTES / self.bytes;
         }
         // cwnd <= max_bytes_in_flight × MAX_BYTES_IN_FLIGHT_HEAD_ROOM; cwnd >= MIN_CWND.
-        let limit = self.max_in_flight.get() as f64 * config.max_bytes_in_flight_head_room_ratio;
-        self.bytes = self.bytes.min(limit).max(config.min_cwnd_bytes as f64);
+        let limit = self.max_in_flight.get() as f64 * MAX_BYTES_IN_FLIGHT_HEAD_ROOM;
+        self.bytes = self.bytes.min(limit).max(MIN_CWND_BYTES);
         left
     }
 
     /// Return to fast increase after a calm period.
-    pub fn resume(&mut self, now: Timestamp, config: &Config) {
+    pub fn resume(&mut self, now: Timestamp) {
         // [rfc8298] §4.1.2.7: qdelay_trend below QDELAY_TREND_LO for T_RESUME_FAST_INCREASE, whatever was lost.
-        let calm = TimeDelta::from_millis(i64::from(config.resume_fast_increase_ms));
-        if now - self.trended >= calm {
+        if now - self.trended >= T_RESUME_FAST_INCREASE {
             self.in_fast_increase = true;
         }
     }
 
     /// The maximum in flight while the queue is `queue_delay` and should be `target`.
-    pub fn in_flight_limit(&self, queue_delay: TimeDelta, target: TimeDelta, config: &Config) -> f64 {
+    pub fn in_flight_limit(&self, queue_delay: TimeDelta, target: TimeDelta) -> f64 {
         // [rfc8298] §4.1.2.5: send_wnd = cwnd + MSS - in_flight if qdelay <= target, else cwnd - in_flight.
-        if queue_delay <= target { self.bytes + f64::from(config.mss_bytes) } else { self.bytes }
+        if queue_delay <= target { self.bytes + MSS_BYTES } else { self.bytes }
     }
 }
+
+// [rfc8298] §4.1.1.1.
+/// The minimum window.
+const MIN_CWND_BYTES: f64 = 3_000.0;
+/// MSS: the maximum segment size, the unit in which the window grows.
+const MSS_BYTES: f64 = 1_000.0;
+/// Of the window beyond fast increase.
+const GAIN: f64 = 1.0;
+/// The window over the maximum in flight in 5 s.
+const MAX_BYTES_IN_FLIGHT_HEAD_ROOM: f64 = 1.1;
+/// A trend above ends fast increase.
+const QDELAY_TREND_TH: f64 = 0.2;
+/// A trend that stays below it resumes fast increase.
+const QDELAY_TREND_LO: f64 = 0.2;
+/// How long the trend must stay below QDELAY_TREND_LO to resume fast increase.
+const T_RESUME_FAST_INCREASE: TimeDelta = TimeDelta::from_secs(5);
 
 #[cfg(test)]
 mod tests {
@@ -127,47 +136,46 @@ mod tests {
         WindowInput { newly_acked, in_flight, queue_delay: ms(queue_ms), target: ms(100), trend }
     }
 
-    fn window(bytes: f64, in_fast_increase: bool, max_in_flight: u64) -> (CongestionWindow, Config) {
-        let config = Config::default();
-        let mut window = CongestionWindow::new(Timestamp::ZERO, &config);
+    fn window(bytes: f64, in_fast_increase: bool, max_in_flight: u64) -> CongestionWindow {
+        let mut window = CongestionWindow::new(Timestamp::ZERO);
         (window.bytes, window.in_fast_increase) = (bytes, in_fast_increase);
         window.sent(Timestamp::ZERO, max_in_flight);
-        (window, config)
+        window
     }
 
     /// [rfc8298] §4.1.2.2, fast increase worked by hand: 1.5 × 6,000 + 2,000 = 11,000 > 10,000.
     #[test]
     fn fast_increase_adds_what_is_acknowledged_while_the_window_is_used() {
-        let (mut window, config) = window(10_000.0, true, 10_000);
-        assert!(!window.acknowledged(Timestamp::ZERO, &input(2_000, 6_000, 10, 0.0), &config));
+        let mut window = window(10_000.0, true, 10_000);
+        assert!(!window.acknowledged(Timestamp::ZERO, &input(2_000, 6_000, 10, 0.0)));
         assert_eq!(window.bytes(), 12_000.0);
         // 1.5 × 6,000 + 2,000 = 11,000 is not more than 12,000.
-        window.acknowledged(Timestamp::ZERO, &input(2_000, 6_000, 10, 0.0), &config);
+        window.acknowledged(Timestamp::ZERO, &input(2_000, 6_000, 10, 0.0));
         assert_eq!(window.bytes(), 12_000.0);
     }
 
     /// [rfc8298] §4.1.2.2, worked by hand: off = (100 - 50) / 100 = 0.5; 0.5 × 4,000 × 1,000 / 10,000 = 200.
     #[test]
     fn beyond_fast_increase_the_distance_to_the_target_moves_the_window() {
-        let (mut window, config) = window(10_000.0, true, 20_000);
-        assert!(window.acknowledged(Timestamp::ZERO, &input(4_000, 8_000, 50, 0.2), &config), "a trend ends it");
+        let mut window = window(10_000.0, true, 20_000);
+        assert!(window.acknowledged(Timestamp::ZERO, &input(4_000, 8_000, 50, 0.2)), "a trend ends it");
         assert_eq!(window.bytes(), 10_200.0);
         // off = -1: down by 1,020,000 × … = 4,000 × 1,000 / 10,200.
-        window.acknowledged(Timestamp::ZERO, &input(4_000, 0, 200, 0.2), &config);
+        window.acknowledged(Timestamp::ZERO, &input(4_000, 0, 200, 0.2));
         assert!((window.bytes() - (10_200.0 - 4_000_000.0 / 10_200.0)).abs() < 1e-9);
         let before = window.bytes();
         // Not used: 1.25 × 2,000 + 4,000 is less than the window.
-        window.acknowledged(Timestamp::ZERO, &input(4_000, 2_000, 50, 0.2), &config);
+        window.acknowledged(Timestamp::ZERO, &input(4_000, 2_000, 50, 0.2));
         assert_eq!(window.bytes(), before);
     }
 
     /// [rfc8298] §4.1.2.2: at most 1.1 × 5,000 bytes of the last five seconds, at least 3,000.
     #[test]
     fn bytes_in_flight_bound_the_window() {
-        let (mut window, config) = window(10_000.0, false, 5_000);
-        window.acknowledged(Timestamp::ZERO, &input(1_000, 10_000, 100, 0.0), &config);
+        let mut window = window(10_000.0, false, 5_000);
+        window.acknowledged(Timestamp::ZERO, &input(1_000, 10_000, 100, 0.0));
         assert_eq!(window.bytes(), 5_500.0);
-        window.cut(0.1, &config);
+        window.cut(0.1);
         assert_eq!(window.bytes(), 3_000.0);
     }
 
@@ -175,22 +183,22 @@ mod tests {
     /// below 0.2 for 5 s, which a loss does not interrupt.
     #[test]
     fn loss_cuts_the_window_and_a_calm_trend_resumes_fast_increase() {
-        let (mut window, config) = window(10_000.0, true, 20_000);
-        window.acknowledged(Timestamp::from_secs(10), &input(0, 0, 50, 0.2), &config);
-        window.cut(config.beta_loss_ratio, &config);
+        let mut window = window(10_000.0, true, 20_000);
+        window.acknowledged(Timestamp::from_secs(10), &input(0, 0, 50, 0.2));
+        window.cut(0.8);
         assert_eq!((window.bytes(), window.in_fast_increase()), (8_000.0, false));
-        window.resume(Timestamp::from_millis(14_999), &config);
-        window.cut(1.0, &config);
+        window.resume(Timestamp::from_millis(14_999));
+        window.cut(1.0);
         assert!(!window.in_fast_increase());
-        window.resume(Timestamp::from_secs(15), &config);
+        window.resume(Timestamp::from_secs(15));
         assert!(window.in_fast_increase());
     }
 
     /// [rfc8298] §4.1.2.5: one segment more while the queue is not above its target.
     #[test]
     fn a_short_queue_allows_one_more_segment_in_flight() {
-        let (window, config) = window(10_000.0, true, 20_000);
-        assert_eq!(window.in_flight_limit(ms(100), ms(100), &config), 11_000.0);
-        assert_eq!(window.in_flight_limit(ms(101), ms(100), &config), 10_000.0);
+        let window = window(10_000.0, true, 20_000);
+        assert_eq!(window.in_flight_limit(ms(100), ms(100)), 11_000.0);
+        assert_eq!(window.in_flight_limit(ms(101), ms(100)), 10_000.0);
     }
 }

@@ -1,13 +1,14 @@
 //! One feedback through the draft: delays, marks, losses, window, target, in this order.
 //! [draft-johansson-ccwg-rfc8298bis-screamv2] §4.
 
-use super::config::Config;
-use super::draft_delay::{DraftDelay, Gains};
+use super::config::{Config, DraftConfig};
+use super::draft_delay::DraftDelay;
 use super::draft_loss::LossRate;
 use super::draft_rate::{self, FrameWatch};
 use super::draft_window::{DraftInput, DraftWindow};
 use super::in_flight::InFlight;
 use super::l4s::L4sAlpha;
+use super::{REF_WND_OVERHEAD, VIRTUAL_RTT};
 use crate::scream::competing_flows::{QueueTarget, QueueTargetConfig};
 use crate::scream::feedback::Acknowledged;
 use crate::scream::queue_delay::QueueDelay;
@@ -56,7 +57,7 @@ impl Draft {
             target_delay: QueueTarget::new(QueueTargetConfig { low, high, adapt: config.draft.competing_flows }),
             alpha: L4sAlpha::default(),
             loss_rate: LossRate::default(),
-            window: DraftWindow::new(config),
+            window: DraftWindow::default(),
             frames: FrameWatch::default(),
             acked: AckedRate::default(),
             started: false,
@@ -83,15 +84,12 @@ impl Draft {
             self.started = true;
             // The draft starts at MIN_REF_WND; with a start rate given, we start at the window that carries it.
             let start_bytes = bounds.start_bps * rtt.as_secs_f64() / 8.0;
-            self.window.start_at(start_bytes * bounds.start_bps / self.rate_of(start_bytes, config).max(1.0), config);
+            self.window.start_at(start_bytes * bounds.start_bps / self.rate_of(start_bytes).max(1.0));
         }
-        let virtual_rtt = TimeDelta::from_millis(config.virtual_rtt_ms.into());
-        self.take_delay(now, said, virtual_rtt.min(rtt), config);
+        self.take_delay(now, said, VIRTUAL_RTT.min(rtt), &config.draft);
         let interval = TimeDelta::from_millis(10).min(rtt);
-        let (up, down) = (config.l4s_up_gain, config.l4s_down_gain);
-        self.alpha.update(now, said.packets, said.packets_ce, interval, up, down);
-        let threshold = config.draft.loss_rate_threshold_ratio;
-        self.loss_rate.update(said.packets_lost, said.packets, self.window.bytes(), config.mss_bytes.into(), threshold);
+        self.alpha.update(now, said.packets, said.packets_ce, interval);
+        self.loss_rate.update(said.packets_lost, said.packets, self.window.bytes());
         self.acked.update(now, said.bytes_arrived, rtt.max(TimeDelta::from_secs_f64(2.0 * self.frames.period_s())));
         let input = DraftInput {
             lost: said.packets_lost > 0,
@@ -112,17 +110,16 @@ impl Draft {
         self.window.update(now, &input, config);
         self.count_round_trip(now, said.packets_lost > 0);
         let drains = self.drain_end.is_some_and(|end| now < end);
-        self.rate_of(self.window.bytes(), config) * if drains { 0.5 } else { 1.0 }
+        self.rate_of(self.window.bytes()) * if drains { 0.5 } else { 1.0 }
     }
 
-    fn take_delay(&mut self, now: Timestamp, said: &Acknowledged, interval: TimeDelta, config: &Config) {
+    fn take_delay(&mut self, now: Timestamp, said: &Acknowledged, interval: TimeDelta, config: &DraftConfig) {
         let Some(delays) = said.one_way else { return };
         let queue = self.queue.update(now, delays, delays.min);
         let target = self.target_delay.get();
-        let gains = Gains { average: config.qdelay_avg_gain, config: &config.draft };
-        self.delay.update(now, queue, target, interval, &gains);
+        self.delay.update(now, queue, target, interval, config);
         let rtt = self.rtt.get();
-        if self.delay.base_is_too_low(now, target, rtt, &config.draft) {
+        if self.delay.base_is_too_low(now, target, rtt, config) {
             // [draft-johansson-ccwg-rfc8298bis-screamv2] §4.5.1: half the target for max(5 s_rtt, 0.2 s).
             self.queue.reset();
             self.drain_end = Some(now + (rtt * 5).max(TimeDelta::from_millis(200)));
@@ -139,30 +136,30 @@ impl Draft {
         }
     }
 
-    fn rate_of(&self, bytes: f64, config: &Config) -> f64 {
-        draft_rate::target_bps(bytes, self.rtt.get(), &self.frames, config)
+    fn rate_of(&self, bytes: f64) -> f64 {
+        draft_rate::target_bps(bytes, self.rtt.get(), &self.frames)
     }
 
     /// A picture was taken while a frame had waited for `queued`.
-    pub fn picture(&mut self, now: Timestamp, queued: TimeDelta, config: &Config) {
-        self.frames.picture(now, queued, config);
+    pub fn picture(&mut self, now: Timestamp, queued: TimeDelta) {
+        self.frames.picture(now, queued);
     }
 
     /// A frame was coded.
-    pub fn coded(&mut self, size: DataSize, target_bps: f64, config: &Config) {
-        self.frames.coded(size, target_bps, config);
+    pub fn coded(&mut self, size: DataSize, target_bps: f64) {
+        self.frames.coded(size, target_bps);
     }
 
     /// No feedback for long.
-    pub fn silence(&mut self, config: &Config) {
-        self.window.silence(config);
+    pub fn silence(&mut self) {
+        self.window.silence();
     }
 
     /// The maximum in flight, in bytes.
-    pub fn in_flight_limit(&self, config: &Config) -> f64 {
+    pub fn in_flight_limit(&self) -> f64 {
         // [draft-johansson-ccwg-rfc8298bis-screamv2] §4.3.1: ref_wnd × (REF_WND_OVERHEAD_MIN
         // + (REF_WND_OVERHEAD_MAX - REF_WND_OVERHEAD_MIN) × ref_wnd_delay_scale).
-        let (min, max) = (config.ref_wnd_overhead_min_ratio, config.ref_wnd_overhead_max_ratio);
+        let [min, max] = REF_WND_OVERHEAD;
         self.window.bytes() * (min + (max - min) * self.delay.scale())
     }
 
@@ -225,6 +222,6 @@ mod tests {
     #[test]
     fn three_windows_may_be_in_flight() {
         let config = Config::default();
-        assert_eq!(Draft::new(&config).in_flight_limit(&config), 9_000.0);
+        assert_eq!(Draft::new(&config).in_flight_limit(), 9_000.0);
     }
 }

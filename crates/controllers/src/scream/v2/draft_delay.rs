@@ -4,6 +4,7 @@
 //! The draft has two variables named qdelay_min_avg; here the one of §4.2.1.4 is `min`, the one of §4.5.1
 //! `standing`.
 
+use super::QDELAY_AVG_GAIN;
 use super::config::DraftConfig;
 use legato_units::{TimeDelta, Timestamp};
 
@@ -39,11 +40,17 @@ impl DraftDelay {
     }
 
     /// A feedback showed `delay`; averages move once per `interval`.
-    pub fn update(&mut self, now: Timestamp, delay: TimeDelta, target: TimeDelta, interval: TimeDelta, input: &Gains) {
+    pub fn update(
+        &mut self,
+        now: Timestamp,
+        delay: TimeDelta,
+        target: TimeDelta,
+        interval: TimeDelta,
+        config: &DraftConfig,
+    ) {
         let delay_s = delay.as_secs_f64();
         self.minimum_s = self.minimum_s.min(delay_s);
-        let reduce_jitter = input.config.reduce_jitter;
-        if reduce_jitter {
+        if config.reduce_jitter {
             self.max_s = target.as_secs_f64().min(delay_s.max(self.max_s));
             self.min_s = delay_s.min(self.min_s);
         }
@@ -56,15 +63,15 @@ impl DraftDelay {
         self.average_s = if delay_s < self.average_s {
             delay_s
         } else {
-            input.average * delay_s + (1.0 - input.average) * self.average_s
+            QDELAY_AVG_GAIN * delay_s + (1.0 - QDELAY_AVG_GAIN) * self.average_s
         };
-        if reduce_jitter {
+        if config.reduce_jitter {
             // §4.2.1.4: max falls, min follows it; dev = average of max - min; scale = 1 - dev / threshold.
-            let (gain, deviation) = (input.config.qdelay_min_max_avg_gain, input.config.qdelay_dev_avg_gain);
+            let (gain, deviation) = (QDELAY_MIN_MAX_AVG_GAIN, QDELAY_DEV_AVG_GAIN);
             self.max_s *= 1.0 - gain;
             self.min_s = self.min_s * (1.0 - gain) + self.max_s * gain;
             self.deviation_s = (1.0 - deviation) * self.deviation_s + deviation * (self.max_s - self.min_s);
-            self.scale = (1.0 - self.deviation_s / (input.config.qdelay_dev_threshold_ms / 1e3)).clamp(0.0, 1.0);
+            self.scale = (1.0 - self.deviation_s / QDELAY_DEV_THRESHOLD_S).clamp(0.0, 1.0);
         }
     }
 
@@ -85,8 +92,7 @@ impl DraftDelay {
         }
         // [draft-johansson-ccwg-rfc8298bis-screamv2] §4.5.1: a slow average of the minimum delay of each
         // round trip; above target / 4 the history is void.
-        let gain = config.qdelay_min_avg_gain;
-        self.standing_s = (1.0 - gain) * self.standing_s + gain * self.minimum_s;
+        self.standing_s = (1.0 - QDELAY_MIN_AVG_GAIN) * self.standing_s + QDELAY_MIN_AVG_GAIN * self.minimum_s;
         self.minimum_s = f64::MAX;
         let too_low = self.standing_s > target.as_secs_f64() / 4.0;
         if too_low {
@@ -108,14 +114,16 @@ impl DraftDelay {
     }
 }
 
-/// The weights of the averages.
-#[derive(Clone, Copy, Debug)]
-pub struct Gains<'a> {
-    /// QDELAY_AVG_G.
-    pub average: f64,
-    /// The rest.
-    pub config: &'a DraftConfig,
-}
+// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.1.4: with REDUCE_JITTER.
+/// QDELAY_MIN_MAX_AVG_G: the weight of a round trip in the averages of the minimum and maximum queue delay.
+const QDELAY_MIN_MAX_AVG_GAIN: f64 = 1.0 / 16.0;
+/// QDELAY_DEV_AVG_G: the weight of a round trip in the average deviation of the queue delay.
+const QDELAY_DEV_AVG_GAIN: f64 = 1.0 / 32.0;
+/// QDELAY_DEV_THRESHOLD: at this deviation of the queue delay growth stops.
+const QDELAY_DEV_THRESHOLD_S: f64 = 0.010;
+// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.5.1.
+/// QDELAY_MIN_AVG_ALPHA: the weight of a round trip in the average of the minimum queue delay.
+const QDELAY_MIN_AVG_GAIN: f64 = 1.0 / 256.0;
 
 #[cfg(test)]
 mod tests {
@@ -128,7 +136,7 @@ mod tests {
         let mut delay = DraftDelay::new(TARGET);
         for (n, &ms) in delays_ms.iter().enumerate() {
             let now = Timestamp::from_millis(n as i64 * 25);
-            delay.update(now, TimeDelta::from_millis(ms), TARGET, INTERVAL, &Gains { average: 0.25, config });
+            delay.update(now, TimeDelta::from_millis(ms), TARGET, INTERVAL, config);
         }
         delay
     }
@@ -160,7 +168,7 @@ mod tests {
         let rtt = TimeDelta::from_millis(100);
         let after = (1..=400).find(|n| {
             let now = Timestamp::from_millis(n * 100);
-            delay.update(now, TimeDelta::from_millis(30), TARGET, INTERVAL, &Gains { average: 0.25, config: &config });
+            delay.update(now, TimeDelta::from_millis(30), TARGET, INTERVAL, &config);
             delay.base_is_too_low(now, TARGET, rtt, &config)
         });
         assert_eq!(after, Some(178));

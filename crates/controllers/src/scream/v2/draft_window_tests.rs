@@ -24,7 +24,7 @@ fn quiet() -> DraftInput {
 }
 
 fn window(bytes: f64) -> DraftWindow {
-    DraftWindow { bytes, ..DraftWindow::new(&Config::default()) }
+    DraftWindow { bytes, ..DraftWindow::default() }
 }
 
 fn after(bytes: f64, input: &DraftInput) -> f64 {

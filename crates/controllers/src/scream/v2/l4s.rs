@@ -1,6 +1,7 @@
 //! The share of packets that come back marked: up by an eighth at once, down slowly.
 //! [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.1.3.
 
+use super::L4S_GAINS;
 use legato_units::{TimeDelta, Timestamp};
 
 /// l4s_alpha.
@@ -14,7 +15,7 @@ pub struct L4sAlpha {
 
 impl L4sAlpha {
     /// Packets arrived, `marked` of them marked; applied after `interval`.
-    pub fn update(&mut self, now: Timestamp, delivered: u32, marked: u32, interval: TimeDelta, up: f64, down: f64) {
+    pub fn update(&mut self, now: Timestamp, delivered: u32, marked: u32, interval: TimeDelta) {
         self.delivered += delivered;
         self.marked += marked;
         if self.delivered == 0 || self.updated.is_some_and(|updated| now - updated < interval) {
@@ -22,6 +23,7 @@ impl L4sAlpha {
         }
         // [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.1.3: alpha = G_UP × fraction + (1 - G_UP) alpha
         // if the fraction is not below it, else (1 - G_DOWN) alpha.
+        let [up, down] = L4S_GAINS;
         let fraction = f64::from(self.marked) / f64::from(self.delivered);
         self.alpha =
             if fraction >= self.alpha { up * fraction + (1.0 - up) * self.alpha } else { (1.0 - down) * self.alpha };
@@ -51,7 +53,7 @@ mod tests {
         let mut alpha = L4sAlpha::default();
         let interval = TimeDelta::from_millis(10);
         let mut update = |ms, delivered, marked| {
-            alpha.update(Timestamp::from_millis(ms), delivered, marked, interval, 1.0 / 8.0, 1.0 / 128.0);
+            alpha.update(Timestamp::from_millis(ms), delivered, marked, interval);
             alpha.get()
         };
         assert_eq!(update(0, 4, 2), 0.0625);

@@ -1,19 +1,20 @@
 //! One feedback through libwebrtc M150: delays, the starting window, marks, window, target, in this order.
 //! ScreamV2 and ScreamNetworkController [libwebrtc-m150].
 
+use super::REF_WND_OVERHEAD;
 use super::config::Config;
 use super::draft::Bounds;
 use super::in_flight::InFlight;
 use super::l4s::L4sAlpha;
 use super::libwebrtc_delay::LibwebrtcDelay;
 use super::libwebrtc_loss::LossLevel;
-use super::libwebrtc_window::{LibwebrtcInput, LibwebrtcWindow};
+use super::libwebrtc_window::{LibwebrtcInput, LibwebrtcWindow, MSS_BYTES};
 use super::padding::Padding;
 use crate::scream::feedback::Acknowledged;
 use legato_units::{TimeDelta, Timestamp};
 
 /// The state of libwebrtc's second version.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Libwebrtc {
     delay: LibwebrtcDelay,
     loss: LossLevel,
@@ -27,20 +28,6 @@ pub struct Libwebrtc {
 }
 
 impl Libwebrtc {
-    /// Nothing known.
-    pub fn new(config: &Config) -> Self {
-        Self {
-            delay: LibwebrtcDelay::default(),
-            loss: LossLevel::default(),
-            alpha: L4sAlpha::default(),
-            window: LibwebrtcWindow::new(config),
-            padding: Padding::default(),
-            started: false,
-            application_limited: false,
-            drains: None,
-        }
-    }
-
     /// Take a feedback; returns the target in bit/s, not bounded. One without any arrival says nothing.
     pub fn take(
         &mut self,
@@ -53,31 +40,30 @@ impl Libwebrtc {
         if said.packets == 0 {
             return bounds.target_bps;
         }
-        self.application_limited = LibwebrtcWindow::allowed_bytes(in_flight, config) < self.window.bytes();
-        self.delay.update(now, said, self.application_limited, config);
+        self.application_limited = LibwebrtcWindow::allowed_bytes(in_flight) < self.window.bytes();
+        self.delay.update(now, said, self.application_limited);
         if !self.started {
             self.started = true;
-            self.window.start_at(bounds.start_bps / 8.0 * self.delay.round_trip_and_hold_s(), config);
+            self.window.start_at(bounds.start_bps / 8.0 * self.delay.round_trip_and_hold_s());
         }
         // [libwebrtc-m150] with every feedback, not every 10 ms.
-        let (up, down) = (config.l4s_up_gain, config.l4s_down_gain);
-        self.alpha.update(now, said.packets, said.packets_ce, TimeDelta::ZERO, up, down);
-        self.loss.update(now, said, self.delay.round_trip(), config);
+        self.alpha.update(now, said.packets, said.packets_ce, TimeDelta::ZERO);
+        self.loss.update(now, said, self.delay.round_trip());
         let input = LibwebrtcInput { said, delay: &self.delay, loss: &self.loss, in_flight };
         self.window.update(now, &input, &mut self.alpha, config);
-        self.padding.update(now, self.window.last_decrease(), &config.libwebrtc);
-        self.target_bps(now, config)
+        self.padding.update(now, self.window.last_decrease());
+        self.target_bps(now)
     }
 
-    fn target_bps(&mut self, now: Timestamp, config: &Config) -> f64 {
-        let small = 1.0 - ((f64::from(config.mss_bytes) / self.window.bytes()).min(1.0) - 0.1).clamp(0.0, 0.2);
+    fn target_bps(&mut self, now: Timestamp) -> f64 {
+        let small = 1.0 - ((MSS_BYTES / self.window.bytes()).min(1.0) - 0.1).clamp(0.0, 0.2);
         let target_bps = small * self.window.bytes() * 8.0 / self.delay.round_trip_and_hold_s().max(1e-3);
-        if !self.delay.must_drain(now, &config.libwebrtc) {
+        if !self.delay.must_drain(now) {
             self.drains = None;
             return target_bps;
         }
         let since = *self.drains.get_or_insert(now);
-        let span_s = (f64::from(config.libwebrtc.drain_round_trips) * self.delay.round_trip().as_secs_f64()).max(0.1);
+        let span_s = (DRAIN_ROUND_TRIPS * self.delay.round_trip().as_secs_f64()).max(0.1);
         if (now - since).as_secs_f64() < span_s {
             return target_bps / 2.0;
         }
@@ -86,9 +72,9 @@ impl Libwebrtc {
     }
 
     /// No feedback for long: no padding, and half the window.
-    pub fn silence(&mut self, now: Timestamp, config: &Config) {
-        self.window.silence(now, config);
-        self.padding.update(now, self.window.last_decrease(), &config.libwebrtc);
+    pub fn silence(&mut self, now: Timestamp) {
+        self.window.silence(now);
+        self.padding.update(now, self.window.last_decrease());
     }
 
     /// Whether to fill up with padding.
@@ -97,9 +83,9 @@ impl Libwebrtc {
     }
 
     /// The maximum in flight, in bytes.
-    pub fn in_flight_limit(&self, config: &Config) -> f64 {
-        let (min, max) = (config.ref_wnd_overhead_min_ratio, config.ref_wnd_overhead_max_ratio);
-        self.window.bytes() * (min + (max - min) * self.delay.min_delay_scale(0.0, &config.libwebrtc))
+    pub fn in_flight_limit(&self) -> f64 {
+        let [min, max] = REF_WND_OVERHEAD;
+        self.window.bytes() * (min + (max - min) * self.delay.min_delay_scale(0.0))
     }
 
     /// The smoothed round trip.
@@ -118,6 +104,12 @@ impl Libwebrtc {
     }
 }
 
+// [libwebrtc-m150] ScreamV2Parameters.
+/// The pacing rate over the target.
+pub const PACING_HEADROOM: f64 = 1.1;
+/// A queue is drained by half the target for this many round trips.
+const DRAIN_ROUND_TRIPS: f64 = 5.0;
+
 #[cfg(test)]
 mod tests {
     use super::super::config::Profile;
@@ -129,7 +121,7 @@ mod tests {
     #[test]
     fn the_first_feedback_sizes_the_window_for_the_start_rate() {
         let config = Profile::Libwebrtc.config();
-        let mut scream = Libwebrtc::new(&config);
+        let mut scream = Libwebrtc::default();
         let at = TimeDelta::from_millis(50);
         let said = Acknowledged {
             packets: 3,

@@ -3,10 +3,11 @@
 //! feedback, both slowly averaged; whether the queue has drained recently. DelayBasedCongestionControl
 //! [libwebrtc-m150].
 
-use super::config::{Config, LibwebrtcConfig};
+use super::QDELAY_AVG_GAIN;
+use super::config::Config;
 use crate::scream::feedback::Acknowledged;
 use crate::scream::queue_delay::QueueDelay;
-use crate::scream::round_trip::SmoothedRtt;
+use crate::scream::round_trip::{self, SmoothedRtt};
 use legato_units::{TimeDelta, Timestamp};
 
 /// The path, by its delays.
@@ -42,29 +43,26 @@ impl Default for LibwebrtcDelay {
 
 impl LibwebrtcDelay {
     /// Take a feedback; `application_limited` slows the round trip's average and leaves the hold time.
-    pub fn update(&mut self, now: Timestamp, said: &Acknowledged, application_limited: bool, config: &Config) {
-        let libwebrtc = &config.libwebrtc;
+    pub fn update(&mut self, now: Timestamp, said: &Acknowledged, application_limited: bool) {
         if let Some(round_trip) = said.round_trip {
-            self.rtt.update(round_trip, if application_limited { libwebrtc.rtt_alr_gain } else { libwebrtc.rtt_gain });
+            self.rtt.update(round_trip, if application_limited { RTT_ALR_GAIN } else { round_trip::GAIN });
         }
         if let Some(delays) = said.one_way {
             let queue = self.queue.update(now, delays, delays.min);
-            self.update_queue(now, queue, config);
+            self.update_queue(now, queue);
             let spread_s = (delays.max - delays.min).as_secs_f64();
-            average(&mut self.spread_average_s, spread_s, libwebrtc.latency_diff_threshold_ms, libwebrtc);
+            average(&mut self.spread_average_s, spread_s);
         }
         if !application_limited {
             let hold_s = said.arrival_span.as_secs_f64();
-            let gain = libwebrtc.feedback_hold_gain;
-            let held_s = self.hold_s.unwrap_or(if gain > 0.0 { hold_s } else { 0.0 });
-            self.hold_s = Some(held_s + gain * (hold_s - held_s));
+            let held_s = self.hold_s.unwrap_or(hold_s);
+            self.hold_s = Some(held_s + FEEDBACK_HOLD_GAIN * (hold_s - held_s));
         }
     }
 
-    fn update_queue(&mut self, now: Timestamp, queue: TimeDelta, config: &Config) {
-        let libwebrtc = &config.libwebrtc;
+    fn update_queue(&mut self, now: Timestamp, queue: TimeDelta) {
         let queue_s = queue.as_secs_f64();
-        if queue_s * 1e3 > libwebrtc.drain_threshold_ms {
+        if queue_s * 1e3 > DRAIN_THRESHOLD_MS {
             self.filled.get_or_insert(now);
         } else {
             self.filled = None;
@@ -73,10 +71,10 @@ impl LibwebrtcDelay {
         let sample_s = self.last_s.map_or(queue_s, |last_s| last_s.min(queue_s));
         self.last_s = Some(queue_s);
         self.average_s = Some(match self.average_s {
-            Some(average_s) if sample_s >= average_s => average_s + config.qdelay_avg_gain * (sample_s - average_s),
+            Some(average_s) if sample_s >= average_s => average_s + QDELAY_AVG_GAIN * (sample_s - average_s),
             _ => sample_s,
         });
-        average(&mut self.min_average_s, queue_s, libwebrtc.qdelay_min_threshold_ms, libwebrtc);
+        average(&mut self.min_average_s, queue_s);
     }
 
     /// Round trip, smoothed.
@@ -106,19 +104,18 @@ impl LibwebrtcDelay {
     }
 
     /// 1 at a minimum delay of a quarter of its threshold, 0.1 at the threshold, and at least `floor`.
-    pub fn min_delay_scale(&self, floor: f64, config: &LibwebrtcConfig) -> f64 {
-        scale(self.min_average_s, config.qdelay_min_threshold_ms, floor)
+    pub fn min_delay_scale(&self, floor: f64) -> f64 {
+        scale(self.min_average_s, floor)
     }
 
     /// The same for the spread of delays in a feedback.
-    pub fn spread_scale(&self, config: &LibwebrtcConfig) -> f64 {
-        scale(self.spread_average_s, config.latency_diff_threshold_ms, 0.1)
+    pub fn spread_scale(&self) -> f64 {
+        scale(self.spread_average_s, 0.1)
     }
 
     /// The queue has not been short for too long.
-    pub fn must_drain(&self, now: Timestamp, config: &LibwebrtcConfig) -> bool {
-        let limit = TimeDelta::from_millis(config.drain_after_ms.into());
-        self.filled.is_some_and(|filled| now - filled >= limit)
+    pub fn must_drain(&self, now: Timestamp) -> bool {
+        self.filled.is_some_and(|filled| now - filled >= DRAIN_AFTER)
     }
 
     /// Forget queue and base; the round trip stays.
@@ -128,18 +125,29 @@ impl LibwebrtcDelay {
 }
 
 /// Slowly towards `value_s`, which counts up to twice the threshold.
-fn average(average_s: &mut f64, value_s: f64, threshold_ms: f64, config: &LibwebrtcConfig) {
-    *average_s += config.delay_spread_gain * (value_s.min(2.0 * threshold_ms / 1e3) - *average_s);
+fn average(average_s: &mut f64, value_s: f64) {
+    *average_s += DELAY_SPREAD_GAIN * (value_s.min(2.0 * THRESHOLD_S) - *average_s);
 }
 
-fn scale(average_s: f64, threshold_ms: f64, floor: f64) -> f64 {
-    let threshold_s = threshold_ms / 1e3;
-    (0.1 + 1.2 * (threshold_s - average_s) / threshold_s).clamp(floor, 1.0)
+fn scale(average_s: f64, floor: f64) -> f64 {
+    (0.1 + 1.2 * (THRESHOLD_S - average_s) / THRESHOLD_S).clamp(floor, 1.0)
 }
+
+// [libwebrtc-m150] ScreamV2Parameters and DelayBasedCongestionControl.
+/// The weight of a round trip in the average while the application limits itself.
+const RTT_ALR_GAIN: f64 = 1.0 / 128.0;
+/// The weight of a feedback in the average time that feedback is held at the receiver.
+const FEEDBACK_HOLD_GAIN: f64 = 1.0 / 8.0;
+/// The weight of a feedback in the averages of the minimum queue delay and of the spread of delays.
+const DELAY_SPREAD_GAIN: f64 = 1.0 / 32.0;
+/// Minimum queue delays, and spreads, from here on slow growth to a tenth.
+const THRESHOLD_S: f64 = 0.010;
+/// A queue that stays above this for so long is drained.
+const DRAIN_THRESHOLD_MS: f64 = 5.0;
+const DRAIN_AFTER: TimeDelta = TimeDelta::from_secs(20);
 
 #[cfg(test)]
 mod tests {
-    use super::super::config::Profile;
     use super::*;
     use crate::scream::feedback::OneWayDelays;
 
@@ -151,14 +159,13 @@ mod tests {
             arrival_span: TimeDelta::from_millis(40),
             ..Acknowledged::default()
         };
-        delay.update(Timestamp::from_millis(ms), &said, false, &Profile::Libwebrtc.config());
+        delay.update(Timestamp::from_millis(ms), &said, false);
     }
 
     /// [libwebrtc-m150], worked by hand: 0, 40, 40 ms: samples 0, 0, 40: the average is a quarter of 40.
     #[test]
     fn a_single_late_feedback_is_not_a_queue() {
         let mut delay = LibwebrtcDelay::default();
-        let config = Profile::Libwebrtc.config();
         reported(&mut delay, 0, (50, 50));
         reported(&mut delay, 50, (90, 90));
         assert_eq!(delay.average_s(), 0.0);
@@ -167,28 +174,27 @@ mod tests {
         // The minimum delay counts at most 20 ms: 20 / 32, then × 31/32 + 20 / 32.
         let min_ms = 20.0 / 32.0 * 31.0 / 32.0 + 20.0 / 32.0;
         assert!((delay.min_average_s * 1e3 - min_ms).abs() < 1e-9);
-        assert_eq!(delay.min_delay_scale(0.0, &config.libwebrtc), 1.0, "below 2.5 ms");
+        assert_eq!(delay.min_delay_scale(0.0), 1.0, "below 2.5 ms");
         assert!((delay.round_trip_and_hold_s() - 0.140).abs() < 1e-12);
     }
 
     /// [libwebrtc-m150]: 0.1 at the threshold, and 0 a twelfth beyond it if that is allowed.
     #[test]
     fn the_scale_is_a_tenth_at_the_threshold() {
-        assert!((scale(0.010, 10.0, 0.0) - 0.1).abs() < 1e-12);
-        assert_eq!((scale(0.002, 10.0, 0.0), scale(0.011, 10.0, 0.0), scale(0.011, 10.0, 0.1)), (1.0, 0.0, 0.1));
+        assert!((scale(0.010, 0.0) - 0.1).abs() < 1e-12);
+        assert_eq!((scale(0.002, 0.0), scale(0.011, 0.0), scale(0.011, 0.1)), (1.0, 0.0, 0.1));
     }
 
     /// [libwebrtc-m150]: above 5 ms for 20 s.
     #[test]
     fn a_queue_that_stands_for_twenty_seconds_must_drain() {
-        let config = Profile::Libwebrtc.config().libwebrtc;
         let mut delay = LibwebrtcDelay::default();
         reported(&mut delay, 0, (50, 50));
         reported(&mut delay, 1_000, (56, 56));
         reported(&mut delay, 20_999, (56, 56));
-        assert!(!delay.must_drain(Timestamp::from_millis(20_999), &config));
-        assert!(delay.must_drain(Timestamp::from_secs(21), &config));
+        assert!(!delay.must_drain(Timestamp::from_millis(20_999)));
+        assert!(delay.must_drain(Timestamp::from_secs(21)));
         delay.reset_queue();
-        assert!(!delay.must_drain(Timestamp::from_secs(21), &config));
+        assert!(!delay.must_drain(Timestamp::from_secs(21)));
     }
 }

@@ -1,7 +1,7 @@
 //! Whether loss is congestion, in libwebrtc: only after three round trips in a row with loss; two without
 //! loss reset it, and so does the last missing packet that turns up. LossEstimator [libwebrtc-m150].
 
-use super::config::Config;
+use super::VIRTUAL_RTT;
 use crate::scream::feedback::Acknowledged;
 use legato_units::{TimeDelta, Timestamp};
 
@@ -17,8 +17,8 @@ pub struct LossLevel {
 
 impl LossLevel {
     /// Take a feedback.
-    pub fn update(&mut self, now: Timestamp, said: &Acknowledged, round_trip: TimeDelta, config: &Config) {
-        let span = round_trip.max(TimeDelta::from_millis(config.virtual_rtt_ms.into()));
+    pub fn update(&mut self, now: Timestamp, said: &Acknowledged, round_trip: TimeDelta) {
+        let span = round_trip.max(VIRTUAL_RTT);
         if self.last_change.is_some_and(|last| now - last > span) {
             self.unrecovered = 0;
         }
@@ -39,9 +39,9 @@ impl LossLevel {
         if self.turned.is_none_or(|turned| now - turned >= span) {
             self.turned = Some(now);
             self.level = if self.lost_this_round_trip {
-                (self.level + 1.0 / f64::from(config.libwebrtc.rtts_with_loss)).min(1.0)
+                (self.level + 1.0 / RTTS_WITH_LOSS).min(1.0)
             } else {
-                (self.level - 1.0 / f64::from(config.libwebrtc.lossless_rtts)).max(0.0)
+                (self.level - 1.0 / LOSSLESS_RTTS).max(0.0)
             };
             self.lost_this_round_trip = false;
         }
@@ -58,9 +58,14 @@ impl LossLevel {
     }
 }
 
+// [libwebrtc-m150] LossEstimator.
+/// Cut for loss after this many round trips with it.
+const RTTS_WITH_LOSS: f64 = 3.0;
+/// Forget loss after this many round trips without it.
+const LOSSLESS_RTTS: f64 = 2.0;
+
 #[cfg(test)]
 mod tests {
-    use super::super::config::Profile;
     use super::*;
 
     fn after(rounds: &[(u32, u32)]) -> LossLevel {
@@ -68,7 +73,7 @@ mod tests {
         for (n, &(packets_missing, packets_recovered)) in rounds.iter().enumerate() {
             let said = Acknowledged { packets_missing, packets_recovered, ..Acknowledged::default() };
             let now = Timestamp::from_millis(n as i64 * 100);
-            loss.update(now, &said, TimeDelta::from_millis(100), &Profile::Libwebrtc.config());
+            loss.update(now, &said, TimeDelta::from_millis(100));
         }
         loss
     }

@@ -7,6 +7,7 @@ use super::in_flight::InFlight;
 use super::l4s::L4sAlpha;
 use super::libwebrtc_delay::LibwebrtcDelay;
 use super::libwebrtc_loss::LossLevel;
+use super::{BETA_LOSS, VIRTUAL_RTT};
 use crate::scream::feedback::Acknowledged;
 use legato_units::{TimeDelta, Timestamp};
 
@@ -32,18 +33,19 @@ pub struct LibwebrtcInput<'a> {
     pub in_flight: InFlight,
 }
 
-impl LibwebrtcWindow {
-    /// The minimum window.
-    pub fn new(config: &Config) -> Self {
+impl Default for LibwebrtcWindow {
+    fn default() -> Self {
         Self {
-            bytes: config.min_ref_wnd_bytes.into(),
+            bytes: MIN_REF_WND_BYTES,
             inflection_bytes: 1.0,
             inflection_update_allowed: true,
             last_reaction: None,
             last_decrease: None,
         }
     }
+}
 
+impl LibwebrtcWindow {
     /// In bytes.
     #[inline]
     pub fn bytes(&self) -> f64 {
@@ -51,13 +53,13 @@ impl LibwebrtcWindow {
     }
 
     /// Start at `bytes`.
-    pub fn start_at(&mut self, bytes: f64, config: &Config) {
-        self.bytes = bytes.max(config.min_ref_wnd_bytes.into());
+    pub fn start_at(&mut self, bytes: f64) {
+        self.bytes = bytes.max(MIN_REF_WND_BYTES);
     }
 
     /// No feedback for long.
-    pub fn silence(&mut self, now: Timestamp, config: &Config) {
-        self.bytes = (self.bytes / 2.0).max(config.min_ref_wnd_bytes.into());
+    pub fn silence(&mut self, now: Timestamp) {
+        self.bytes = (self.bytes / 2.0).max(MIN_REF_WND_BYTES);
         self.last_decrease = Some(now);
     }
 
@@ -67,9 +69,9 @@ impl LibwebrtcWindow {
     }
 
     /// The limit of the window's growth.
-    pub fn allowed_bytes(in_flight: InFlight, config: &Config) -> f64 {
-        let allowed = f64::from(config.mss_bytes) + in_flight.max() as f64 * config.bytes_in_flight_head_room_ratio;
-        allowed.max(config.min_ref_wnd_bytes.into())
+    pub fn allowed_bytes(in_flight: InFlight) -> f64 {
+        let allowed = MSS_BYTES + in_flight.max() as f64 * HEAD_ROOM;
+        allowed.max(MIN_REF_WND_BYTES)
     }
 
     /// Take a feedback.
@@ -78,28 +80,27 @@ impl LibwebrtcWindow {
         let queue = input.delay.is_detected(config);
         let marked = input.said.packets_ce > 0;
         let lost = input.said.packets_missing > 0 && (input.loss.is_congested() || queue);
-        let virtual_rtt = TimeDelta::from_millis(config.virtual_rtt_ms.into());
         let round_trip = input.delay.round_trip();
         let since = self.last_reaction.map(|last| now - last);
-        let due = since.is_none_or(|since| since >= round_trip.min(virtual_rtt));
+        let due = since.is_none_or(|since| since >= round_trip.min(VIRTUAL_RTT));
         let reacts = due && (queue || marked || lost);
         if reacts {
             self.last_reaction = Some(now);
             if lost {
-                self.bytes *= config.beta_loss_ratio;
+                self.bytes *= BETA_LOSS;
             }
             if marked {
                 self.back_off_of_marks(since, input, alpha, config);
             } else if queue {
-                let per_round_trip = (round_trip.as_secs_f64() / virtual_rtt.as_secs_f64()).max(1.0);
+                let per_round_trip = (round_trip.as_secs_f64() / VIRTUAL_RTT.as_secs_f64()).max(1.0);
                 self.bytes *= 1.0 - input.delay.virtual_alpha(config) / 2.0 / per_round_trip;
             }
         }
         let calm = !marked && !queue && input.loss.is_calm();
         if calm || reacts {
-            self.grow(now, input, config);
+            self.grow(now, input);
         }
-        self.bytes = self.bytes.max(config.min_ref_wnd_bytes.into());
+        self.bytes = self.bytes.max(MIN_REF_WND_BYTES);
         if self.bytes > before {
             self.inflection_update_allowed = true;
         }
@@ -119,50 +120,64 @@ impl LibwebrtcWindow {
         alpha: &mut L4sAlpha,
         config: &Config,
     ) {
-        let virtual_rtt = TimeDelta::from_millis(config.virtual_rtt_ms.into());
         let round_trip = input.delay.round_trip();
-        let mut backoff = alpha.get() / 2.0 / (round_trip.as_secs_f64() / virtual_rtt.as_secs_f64()).max(1.0);
+        let mut backoff = alpha.get() / 2.0 / (round_trip.as_secs_f64() / VIRTUAL_RTT.as_secs_f64()).max(1.0);
         if !input.delay.is_detected(config) {
-            backoff *= self.near_inflection(config).max(0.25) * input.delay.min_delay_scale(0.1, &config.libwebrtc);
+            backoff *= self.near_inflection().max(0.25) * input.delay.min_delay_scale(0.1);
         }
         // libwebrtc compares with the reaction it has just recorded, so that this never happens; the
         // draft's order is meant (§4.2.2.1).
-        let long_s = f64::from(config.libwebrtc.reset_after_round_trips) * round_trip.max(virtual_rtt).as_secs_f64();
+        let long_s = RESET_AFTER_ROUND_TRIPS * round_trip.max(VIRTUAL_RTT).as_secs_f64();
         if since.is_none_or(|since| since.as_secs_f64() > long_s) {
-            self.bytes = self.bytes.min(input.in_flight.previous() as f64).max(config.min_ref_wnd_bytes.into());
+            self.bytes = self.bytes.min(input.in_flight.previous() as f64).max(MIN_REF_WND_BYTES);
             alpha.set(0.25);
         }
         self.bytes *= 1.0 - backoff;
     }
 
-    fn grow(&mut self, now: Timestamp, input: &LibwebrtcInput<'_>, config: &Config) {
-        let mss = f64::from(config.mss_bytes);
-        let virtual_rtt_s = f64::from(config.virtual_rtt_ms) / 1e3;
+    fn grow(&mut self, now: Timestamp, input: &LibwebrtcInput<'_>) {
+        let virtual_rtt_s = VIRTUAL_RTT.as_secs_f64();
         let round_trip_s = input.delay.round_trip().as_secs_f64();
-        let near = self.near_inflection(config);
+        let near = self.near_inflection();
         let short = (input.delay.round_trip_and_hold_s() / virtual_rtt_s).min(1.0);
-        let recovery_s = f64::from(config.post_congestion_round_trips) * round_trip_s.max(virtual_rtt_s);
+        let recovery_s = POST_CONGESTION_ROUND_TRIPS * round_trip_s.max(virtual_rtt_s);
         let post = self.last_reaction.map_or(1.0, |last| ((now - last).as_secs_f64() / recovery_s).clamp(0.0, 1.0));
         let unmarked = input.said.bytes_newly_acked.saturating_sub(input.said.bytes_newly_acked_ce) as f64;
         let increase = unmarked
-            * (mss / self.bytes).min(1.0)
+            * (MSS_BYTES / self.bytes).min(1.0)
             * short
             * short
             * near.max(0.25)
-            * input.delay.min_delay_scale(0.1, &config.libwebrtc)
-            * input.delay.spread_scale(&config.libwebrtc)
-            * (1.0 + config.mul_increase_ratio * self.bytes / mss * post * near);
-        let allowed = Self::allowed_bytes(input.in_flight, config);
+            * input.delay.min_delay_scale(0.1)
+            * input.delay.spread_scale()
+            * (1.0 + MUL_INCREASE * self.bytes / MSS_BYTES * post * near);
+        let allowed = Self::allowed_bytes(input.in_flight);
         if self.bytes < allowed {
             self.bytes = (self.bytes + increase).min(allowed);
         }
     }
 
-    fn near_inflection(&self, config: &Config) -> f64 {
-        let distance = config.inflection_factor * (self.bytes - self.inflection_bytes) / self.inflection_bytes;
+    fn near_inflection(&self) -> f64 {
+        let distance = INFLECTION_FACTOR * (self.bytes - self.inflection_bytes) / self.inflection_bytes;
         (distance * distance).clamp(0.1, 1.0)
     }
 }
+
+// [libwebrtc-m150] ScreamV2Parameters.
+/// MinRefWindow.
+const MIN_REF_WND_BYTES: f64 = 1_000.0;
+/// MaxSegmentSize: the unit in which the window grows.
+pub const MSS_BYTES: f64 = 1_280.0;
+/// BytesInFlightHeadRoom: the window over the maximum in flight in two round trips.
+const HEAD_ROOM: f64 = 1.1;
+/// PostCongestionDelayRtts: round trips after congestion until growth is free again.
+const POST_CONGESTION_ROUND_TRIPS: f64 = 100.0;
+/// MultiplicativeIncreaseFactor: growth per round trip, as a share of the window.
+const MUL_INCREASE: f64 = 0.02;
+/// BackoffScaleFactorCloseToRefWindowI: growth is slowed within this part of the last maximum, a half.
+const INFLECTION_FACTOR: f64 = 2.0;
+/// NumberOfRttsBetweenResetRefWindowIOnCongestion: marks after this many calm round trips return the window to the bytes in flight.
+const RESET_AFTER_ROUND_TRIPS: f64 = 100.0;
 
 #[cfg(test)]
 mod tests {
@@ -172,7 +187,6 @@ mod tests {
 
     /// A delay that has long been `queue_ms`, with a round trip of 25 ms.
     fn delay(queue_ms: i64) -> LibwebrtcDelay {
-        let config = Profile::Libwebrtc.config();
         let mut delay = LibwebrtcDelay::default();
         for n in 0..200 {
             let at = TimeDelta::from_millis(if n == 0 { 50 } else { 50 + queue_ms });
@@ -181,14 +195,14 @@ mod tests {
                 one_way: Some(OneWayDelays::all(at)),
                 ..Acknowledged::default()
             };
-            delay.update(Timestamp::from_millis(n * 25), &said, false, &config);
+            delay.update(Timestamp::from_millis(n * 25), &said, false);
         }
         delay
     }
 
     fn after(bytes: f64, said: Acknowledged, delay: &LibwebrtcDelay) -> f64 {
         let config = Profile::Libwebrtc.config();
-        let mut window = LibwebrtcWindow { bytes, ..LibwebrtcWindow::new(&config) };
+        let mut window = LibwebrtcWindow { bytes, ..LibwebrtcWindow::default() };
         let mut in_flight = InFlight::default();
         in_flight.update(100_000);
         let input = LibwebrtcInput { said: &said, delay, loss: &LossLevel::default(), in_flight };

@@ -38,6 +38,21 @@ use legato_control::{
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use libwebrtc::Libwebrtc;
 
+// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2, §4.3 and §4.4, and ScreamV2Parameters [libwebrtc-m150]: all
+// profiles have these.
+/// The minimum time between reactions to congestion.
+const VIRTUAL_RTT: TimeDelta = TimeDelta::from_millis(25);
+/// The share of the window kept on loss.
+const BETA_LOSS: f64 = 0.7;
+/// L4S_AVG_G_UP and L4S_AVG_G_DOWN: the weights of a share of marked packets above and below its average.
+const L4S_GAINS: [f64; 2] = [1.0 / 8.0, 1.0 / 128.0];
+/// QDELAY_AVG_G: the weight of a queue delay above its average.
+const QDELAY_AVG_GAIN: f64 = 1.0 / 4.0;
+/// REF_WND_OVERHEAD_MIN and REF_WND_OVERHEAD_MAX: how far bytes in flight may exceed the window.
+const REF_WND_OVERHEAD: [f64; 2] = [1.5, 3.0];
+/// Ours: window and target are halved after this long without feedback.
+const SILENCE: TimeDelta = TimeDelta::from_secs(1);
+
 /// SCReAM's second version.
 #[derive(Clone)]
 pub struct ScreamV2 {
@@ -70,20 +85,25 @@ impl Construct for ScreamV2 {
     const CITES: &'static [&'static str] = &["draft-johansson-ccwg-rfc8298bis-screamv2", "libwebrtc-m150"];
     type Config = Config;
 
+    fn profile(name: &str) -> Option<Config> {
+        let name = toml::Value::String(name.to_owned());
+        Some(Profile::config(name.try_into().ok()?))
+    }
+
     fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
         config.check().map_err(|message| BuildError::Config { controller: Self::NAME, message })?;
         let limits = context.limits;
         let start = limits.clamp(limits.start);
         let logic = match config.profile {
             Profile::CompetingFlows | Profile::Draft | Profile::Ericsson => Logic::Draft(Draft::new(&config)),
-            Profile::Libwebrtc => Logic::Libwebrtc(Libwebrtc::new(&config)),
+            Profile::Libwebrtc => Logic::Libwebrtc(Libwebrtc::default()),
         };
         let mut scream = Self {
             limits,
             reader: FeedbackReader::default(),
             in_flight: InFlight::default(),
             media_queue: MediaQueue::default(),
-            silence: Silence::new(TimeDelta::from_millis(config.silence_ms.into())),
+            silence: Silence::new(SILENCE),
             logic,
             target_bps: start.as_bps_f64(),
             remote_bps: f64::MAX,
@@ -119,8 +139,8 @@ impl RateController for ScreamV2 {
         if self.silence.broken(now) {
             self.target_bps /= 2.0;
             match &mut self.logic {
-                Logic::Draft(draft) => draft.silence(&self.config),
-                Logic::Libwebrtc(libwebrtc) => libwebrtc.silence(now, &self.config),
+                Logic::Draft(draft) => draft.silence(),
+                Logic::Libwebrtc(libwebrtc) => libwebrtc.silence(now),
             }
         }
         self.decide();
@@ -170,19 +190,19 @@ impl ScreamV2 {
         };
         // A feedback that only reports losses does not raise the target.
         self.target_bps = if said.packets > 0 { target_bps } else { target_bps.min(self.target_bps) };
-        self.in_flight.turn(now, rtt.max(TimeDelta::from_millis(self.config.virtual_rtt_ms.into())));
+        self.in_flight.turn(now, rtt.max(VIRTUAL_RTT));
     }
 
     fn picture(&mut self, now: Timestamp) {
         self.media_queue.picture(now);
         if let Logic::Draft(draft) = &mut self.logic {
-            draft.picture(now, self.media_queue.age(), &self.config);
+            draft.picture(now, self.media_queue.age());
         }
     }
 
     fn coded(&mut self, size: DataSize) {
         if let Logic::Draft(draft) = &mut self.logic {
-            draft.coded(size, self.target_bps, &self.config);
+            draft.coded(size, self.target_bps);
         }
     }
 
@@ -204,14 +224,11 @@ impl ScreamV2 {
         let (min_bps, max_bps) = (self.limits.min.as_bps_f64(), self.limits.max.as_bps_f64());
         self.target_bps = self.target_bps.min(self.remote_bps).max(min_bps).min(max_bps);
         let target = self.limits.clamp(DataRate::from_bps_f64(self.target_bps));
-        let config = &self.config;
         let (pacing_bps, limit, pads) = match &self.logic {
-            Logic::Draft(draft) => {
-                (draft_rate::pacing_bps(self.target_bps, max_bps, config), draft.in_flight_limit(config), false)
-            }
+            Logic::Draft(draft) => (draft_rate::pacing_bps(self.target_bps, max_bps), draft.in_flight_limit(), false),
             Logic::Libwebrtc(libwebrtc) => {
                 let pads = libwebrtc.pads() && target < self.limits.max;
-                (self.target_bps * config.pacing_headroom_ratio, libwebrtc.in_flight_limit(config), pads)
+                (self.target_bps * libwebrtc::PACING_HEADROOM, libwebrtc.in_flight_limit(), pads)
             }
         };
         self.decision = Decision {
