@@ -61,5 +61,5 @@ pub use frame_place::FramePlace;
 pub use future::{CapacityStep, FutureLink, KnownFuture};
 pub use packet_kind::PacketKind;
 pub use packet_reports::{Fate, PacketReport, PacketReports, ReportRun, ReportedPacket, RunFate};
-pub use parameters::Parameter;
+pub use parameters::{Parameter, schema_of};
 pub use toml_words::in_tomls_words;

@@ -135,5 +135,10 @@ const SUFFIXES: &[(&str, &str)] = &[
     ("weight", "ratio"),
 ];
 /// The same for names of one thing per another.
-const PER: &[(&str, &str)] =
-    &[("per_ms", "1/ms"), ("per_s_ratio", "ratio per s"), ("packets_per_ack", "packet"), ("per_s", "1/s")];
+const PER: &[(&str, &str)] = &[
+    ("per_ms", "1/ms"),
+    ("per_s_ratio", "ratio per s"),
+    ("packets_per_ack", "packet"),
+    ("us_per_byte", "µs per byte"),
+    ("per_s", "1/s"),
+];

@@ -253,7 +253,7 @@ pub fn link_stages<P: Send + 'static>(
         let chain = GilbertElliott::new(
             burst.good_to_bad_ratio,
             burst.bad_to_good_ratio,
-            burst.loss_good_ratio,
+            0.0,
             burst.loss_bad_ratio,
             stream("gilbert_elliott"),
         );

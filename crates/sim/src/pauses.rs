@@ -3,10 +3,11 @@
 use crate::scenario::{MAX_DURATION_S, within};
 use legato_call::{PauseChange, Pauses};
 use legato_units::{TimeDelta, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A period without media: camera and microphone stop, RTCP continues.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PauseSpec {
     /// From here on …

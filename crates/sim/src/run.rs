@@ -282,6 +282,12 @@ pub(crate) fn sender_config(scenario: &Scenario, start: Timestamp) -> SenderConf
     }
 }
 
+// [libwebrtc-m150] RtcpSender: half to one and a half times a second.
+/// Each interval of receiver reports is drawn from between the two.
+const REPORT_INTERVAL: (TimeDelta, TimeDelta) = (TimeDelta::from_millis(500), TimeDelta::from_millis(1_500));
+// [libwebrtc-m150] VCMTiming: max_playout_delay_.
+const MAX_PLAYOUT_DELAY: TimeDelta = TimeDelta::from_secs(10);
+
 /// `rule` is what the call's controller asks for.
 pub(crate) fn receiver_config(scenario: &Scenario, rule: FeedbackRule, start: Timestamp) -> ReceiverConfig {
     let spec = &scenario.receiver;
@@ -297,16 +303,13 @@ pub(crate) fn receiver_config(scenario: &Scenario, rule: FeedbackRule, start: Ti
             FeedbackTiming::Controller => rule,
             FeedbackTiming::Rtcp => FeedbackRule::BitrateShare,
         },
-        report_interval: (
-            TimeDelta::from_millis_f64(spec.min_report_interval_ms),
-            TimeDelta::from_millis_f64(spec.max_report_interval_ms),
-        ),
+        report_interval: REPORT_INTERVAL,
         nack,
         nack_interval: spec.nack_interval_ms.map(TimeDelta::from_millis_f64),
         partial_wait: TimeDelta::from_millis_f64(partial_wait_ms),
         playout: PlayoutConfig {
             min_delay: TimeDelta::from_millis_f64(spec.min_playout_delay_ms),
-            max_delay: TimeDelta::from_millis_f64(spec.max_playout_delay_ms),
+            max_delay: MAX_PLAYOUT_DELAY,
         },
         feedback: spec.feedback,
     }

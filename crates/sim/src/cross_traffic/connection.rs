@@ -6,7 +6,7 @@
 //! SACKed segment leaves the pipe. Not here: handshakes, Nagle, F-RTO, tail loss probes, RACK (a lost
 //! retransmission waits for the timer) and the persist timer (the receiver's window is constant).
 
-use super::config::TcpConfig;
+use super::config::{MIN_RTO, RECEIVE_WINDOW_BYTES, TcpConfig};
 use super::congestion::{AckSample, Cause, Congestion, CongestionControl, Phase};
 use super::delivery_rate::DeliveryRate;
 use super::packet::{Ack, Segment};
@@ -93,7 +93,7 @@ impl Connection {
             number: 0,
             board: Scoreboard::new(config.segment_bytes),
             control: config.congestion_control.build(config, rng),
-            timer: RetransmissionTimer::new(TimeDelta::from_millis(i64::from(config.min_rto_ms))),
+            timer: RetransmissionTimer::new(MIN_RTO),
             delivery: DeliveryRate::default(),
             min_rtt: TimeDelta::MAX,
             phase: Phase::Open,
@@ -320,7 +320,7 @@ impl Connection {
         let bytes = left.min(u64::from(self.config.segment_bytes));
         self.held_by = if bytes == 0 {
             Hold::Application
-        } else if next_seq + bytes - self.board.acked_to() > u64::from(self.config.receive_window_bytes) {
+        } else if next_seq + bytes - self.board.acked_to() > RECEIVE_WINDOW_BYTES {
             Hold::Receiver
         } else {
             return Some(Next::New(bytes as u16));

@@ -55,8 +55,8 @@ impl TcpSender {
     /// The same with fetches that begin together with others' ([`Workload::Bursts`]): every flow of a group gets an equal
     /// `rng`. Another workload is not changed.
     pub fn in_group(mut self, start: Timestamp, rng: ChaCha8Rng) -> Self {
-        if let Workload::Bursts(bursts) = &self.config.workload {
-            let times = BurstTimes::new(start, bursts.idle_mean_s, rng);
+        if let Workload::Bursts(_) = &self.config.workload {
+            let times = BurstTimes::new(start, rng);
             self.state = State::Idle(times.next());
             self.bursts = Some(times);
         }

@@ -3,11 +3,12 @@
 
 use legato_path::capacity::{AfterLast, Capacity, CapacityError, LinkCapacity, RateSteps, Steps};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A constant-rate UDP flow. Exactly one of `rate_bps` and `steps`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct UdpConfig {
     /// One rate, headers included.
@@ -16,16 +17,10 @@ pub struct UdpConfig {
     /// `[[time_s, rate_bps], …]` from the flow's start; silent before the first, the last holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<Vec<(f64, u64)>>,
-    /// Of each packet, headers included.
-    pub packet_bytes: u32,
 }
 
-impl Default for UdpConfig {
-    // [rfc8868] §5.3: 1,500 bytes.
-    fn default() -> Self {
-        Self { rate_bps: None, steps: None, packet_bytes: 1_500 }
-    }
-}
+// [rfc8868] §5.3: 1,500 bytes, headers included.
+const PACKET: DataSize = DataSize::from_bytes(1_500);
 
 impl UdpConfig {
     /// Refuse invalid values, with the key (below `place`) and the reason.
@@ -35,10 +30,6 @@ impl UdpConfig {
     pub fn check(&self, place: &str) -> Result<(), (String, String)> {
         if self.rate_bps.is_some() == self.steps.is_some() {
             return Err((place.to_owned(), "exactly one of rate_bps and steps is needed".to_owned()));
-        }
-        if !(28..=65_535).contains(&self.packet_bytes) {
-            let message = format!("{} is not within 28 (IP and UDP headers) to 65535", self.packet_bytes);
-            return Err((format!("{place}.packet_bytes"), message));
         }
         let key = if self.steps.is_some() { "steps" } else { "rate_bps" };
         self.schedule().map(|_| ()).map_err(|error| (format!("{place}.{key}"), error.to_string()))
@@ -73,7 +64,6 @@ pub struct UdpPacket {
 pub struct UdpSender {
     pace: LinkCapacity,
     start: Timestamp,
-    size: DataSize,
     seq: u64,
     next: Timestamp,
     paused_at: Option<Timestamp>,
@@ -86,8 +76,7 @@ impl UdpSender {
     /// An invalid schedule.
     pub fn new(config: &UdpConfig, start: Timestamp) -> Result<Self, CapacityError> {
         let pace = LinkCapacity::from(Steps::new(Arc::new(config.schedule()?)));
-        let size = DataSize::from_bytes(u64::from(config.packet_bytes));
-        let mut sender = Self { pace, start, size, seq: 0, next: start, paused_at: None };
+        let mut sender = Self { pace, start, seq: 0, next: start, paused_at: None };
         sender.schedule(start);
         Ok(sender)
     }
@@ -98,7 +87,7 @@ impl UdpSender {
         if self.next > now {
             return None;
         }
-        let packet = UdpPacket { seq: self.seq, sent: now, size: self.size };
+        let packet = UdpPacket { seq: self.seq, sent: now, size: PACKET };
         self.seq += 1;
         self.schedule(self.next);
         Some(packet)
@@ -130,7 +119,7 @@ impl UdpSender {
 
     fn schedule(&mut self, after: Timestamp) {
         let from = Timestamp::ZERO + (after - self.start);
-        let due = self.pace.transmit_end(from, self.size);
+        let due = self.pace.transmit_end(from, PACKET);
         self.next = if due == Timestamp::MAX { due } else { self.start.saturating_add(due - Timestamp::ZERO) };
     }
 }
@@ -183,9 +172,5 @@ mod tests {
         assert_eq!(refused(UdpConfig::default()), "udp.0");
         assert_eq!(refused(UdpConfig { rate_bps: Some(1 << 50), ..UdpConfig::default() }), "udp.0.rate_bps");
         assert_eq!(refused(UdpConfig { steps: Some(vec![(1.0, 5), (1.0, 6)]), ..UdpConfig::default() }), "udp.0.steps");
-        assert_eq!(
-            refused(UdpConfig { rate_bps: Some(5), packet_bytes: 20, ..UdpConfig::default() }),
-            "udp.0.packet_bytes"
-        );
     }
 }

@@ -6,6 +6,7 @@ use legato_units::{TimeDelta, Timestamp};
 use rand_chacha::ChaCha8Rng;
 use rand_core::RngCore;
 use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
 
 /// The data to send.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -23,32 +24,20 @@ pub enum Workload {
 }
 
 /// Fetches of random size, idle times of random length.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OnOff {
-    /// The minimum fetch.
-    pub min_bytes: u32,
-    /// The maximum fetch; sizes in between are equally likely.
-    pub max_bytes: u32,
-    /// Mean of the exponential idle time between the end of a fetch and the next.
-    pub idle_mean_s: f64,
     /// Whether it begins with a fetch instead of an idle time.
     pub starts_on: bool,
 }
 
 /// Fetches of random size, each of which begins at the same time as one of every other flow of its group; where the last
 /// one takes longer than that, after it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Bursts {
     /// Flows with the same number begin together.
     pub group: u32,
-    /// The minimum fetch.
-    pub min_bytes: u32,
-    /// The maximum fetch; sizes in between are equally likely.
-    pub max_bytes: u32,
-    /// Mean of the exponential time from one burst to the next.
-    pub idle_mean_s: f64,
 }
 
 /// One transfer.
@@ -59,31 +48,22 @@ pub struct Once {
     pub bytes: u64,
 }
 
-impl Default for OnOff {
-    // [rfc8868] §5.1: 30 to 50 KB, 10 s.
-    fn default() -> Self {
-        Self { min_bytes: 30_000, max_bytes: 50_000, idle_mean_s: 10.0, starts_on: false }
-    }
-}
-
-impl Default for Bursts {
-    fn default() -> Self {
-        let OnOff { min_bytes, max_bytes, idle_mean_s, .. } = OnOff::default();
-        Self { group: 0, min_bytes, max_bytes, idle_mean_s }
-    }
-}
+// [rfc8868] §5.1: 30 to 50 KB, 10 s.
+/// A fetch; sizes in between are equally likely.
+const FETCH_BYTES: RangeInclusive<u32> = 30_000..=50_000;
+/// Mean of the exponential time between the end of a fetch and the next, or from one burst to the next.
+const IDLE_MEAN_S: f64 = 10.0;
 
 /// When the bursts of a group begin: the same for each of its flows, which draw from equal streams.
 #[derive(Clone, Debug)]
 pub(super) struct BurstTimes {
     next: Timestamp,
-    idle_mean_s: f64,
     rng: ChaCha8Rng,
 }
 
 impl BurstTimes {
-    pub fn new(start: Timestamp, idle_mean_s: f64, rng: ChaCha8Rng) -> Self {
-        let mut times = Self { next: start, idle_mean_s, rng };
+    pub fn new(start: Timestamp, rng: ChaCha8Rng) -> Self {
+        let mut times = Self { next: start, rng };
         times.advance();
         times
     }
@@ -95,7 +75,7 @@ impl BurstTimes {
 
     /// On to the one behind it.
     pub fn advance(&mut self) {
-        self.next = self.next.saturating_add(exponential(self.idle_mean_s, &mut self.rng));
+        self.next = self.next.saturating_add(exponential(IDLE_MEAN_S, &mut self.rng));
     }
 }
 
@@ -103,21 +83,15 @@ impl Workload {
     /// See [`super::TcpConfig::check`].
     pub(super) fn check(&self, place: &str) -> Result<(), (String, String)> {
         match self {
-            Self::Bursts(Bursts { min_bytes, max_bytes, idle_mean_s, .. }) => {
-                check_fetches(&format!("{place}.bursts"), *min_bytes, *max_bytes, *idle_mean_s)
-            }
-            Self::OnOff(OnOff { min_bytes, max_bytes, idle_mean_s, .. }) => {
-                check_fetches(&format!("{place}.on_off"), *min_bytes, *max_bytes, *idle_mean_s)
-            }
             Self::Once(Once { bytes: 0 }) => Err((format!("{place}.once.bytes"), "0 is not at least 1".to_owned())),
-            Self::Long | Self::Once(_) => Ok(()),
+            Self::Bursts(_) | Self::Long | Self::OnOff(_) | Self::Once(_) => Ok(()),
         }
     }
 
     /// The wait before the first connection.
     pub(super) fn first_idle(&self, rng: &mut ChaCha8Rng) -> TimeDelta {
         match self {
-            Self::OnOff(on_off) if !on_off.starts_on => on_off.idle(rng),
+            Self::OnOff(on_off) if !on_off.starts_on => idle(rng),
             _ => TimeDelta::ZERO,
         }
     }
@@ -126,9 +100,9 @@ impl Workload {
     pub(super) fn transfer_bytes(&self, rng: &mut ChaCha8Rng) -> u64 {
         match self {
             Self::Long => u64::MAX,
-            Self::Bursts(Bursts { min_bytes, max_bytes, .. }) | Self::OnOff(OnOff { min_bytes, max_bytes, .. }) => {
-                let span = f64::from(max_bytes - min_bytes) + 1.0;
-                u64::from(*min_bytes) + (unit(rng) * span) as u64
+            Self::Bursts(_) | Self::OnOff(_) => {
+                let (min, max) = (*FETCH_BYTES.start(), *FETCH_BYTES.end());
+                u64::from(min) + (unit(rng) * (f64::from(max - min) + 1.0)) as u64
             }
             Self::Once(once) => once.bytes,
         }
@@ -137,30 +111,14 @@ impl Workload {
     /// The wait after a connection has ended; `None`: forever, or until [`BurstTimes`] say.
     pub(super) fn next_idle(&self, rng: &mut ChaCha8Rng) -> Option<TimeDelta> {
         match self {
-            Self::OnOff(on_off) => Some(on_off.idle(rng)),
+            Self::OnOff(_) => Some(idle(rng)),
             Self::Bursts(_) | Self::Long | Self::Once(_) => None,
         }
     }
 }
 
-impl OnOff {
-    fn idle(&self, rng: &mut ChaCha8Rng) -> TimeDelta {
-        exponential(self.idle_mean_s, rng)
-    }
-}
-
-fn check_fetches(place: &str, min_bytes: u32, max_bytes: u32, idle_mean_s: f64) -> Result<(), (String, String)> {
-    if min_bytes == 0 {
-        return Err((format!("{place}.min_bytes"), "0 is not at least 1".to_owned()));
-    }
-    if max_bytes < min_bytes {
-        return Err((format!("{place}.max_bytes"), format!("{max_bytes} is less than min_bytes = {min_bytes}")));
-    }
-    // Written so that NaN is refused.
-    if !(0.0..=86_400.0).contains(&idle_mean_s) {
-        return Err((format!("{place}.idle_mean_s"), format!("{idle_mean_s} is not within 0 to 86400")));
-    }
-    Ok(())
+fn idle(rng: &mut ChaCha8Rng) -> TimeDelta {
+    exponential(IDLE_MEAN_S, rng)
 }
 
 /// By inversion.
@@ -197,7 +155,7 @@ mod tests {
     #[test]
     fn the_first_wait_depends_on_how_it_starts() {
         let mut rng = Seed(1).stream("workload");
-        let on = Workload::OnOff(OnOff { starts_on: true, ..OnOff::default() });
+        let on = Workload::OnOff(OnOff { starts_on: true });
         assert_eq!(on.first_idle(&mut rng), TimeDelta::ZERO);
         assert!(Workload::OnOff(OnOff::default()).first_idle(&mut rng) > TimeDelta::ZERO);
         assert_eq!((Workload::Long.first_idle(&mut rng), Workload::Long.next_idle(&mut rng)), (TimeDelta::ZERO, None));
@@ -207,7 +165,7 @@ mod tests {
     #[test]
     fn bursts_of_a_group_begin_together() {
         let times = |seed| {
-            let mut times = BurstTimes::new(Timestamp::ZERO, 10.0, Seed(seed).stream("bursts"));
+            let mut times = BurstTimes::new(Timestamp::ZERO, Seed(seed).stream("bursts"));
             core::iter::from_fn(|| {
                 let next = times.next();
                 times.advance();
@@ -226,10 +184,6 @@ mod tests {
     #[test]
     fn invalid_workloads_are_refused_by_key() {
         let refused = |workload: Workload| workload.check("tcp.workload").expect_err("refused").0;
-        let on_off = OnOff { min_bytes: 2, max_bytes: 1, ..OnOff::default() };
-        assert_eq!(refused(Workload::OnOff(on_off)), "tcp.workload.on_off.max_bytes");
-        let on_off = OnOff { idle_mean_s: f64::NAN, ..OnOff::default() };
-        assert_eq!(refused(Workload::OnOff(on_off)), "tcp.workload.on_off.idle_mean_s");
         assert_eq!(refused(Workload::Once(Once { bytes: 0 })), "tcp.workload.once.bytes");
     }
 }

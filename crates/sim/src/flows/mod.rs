@@ -5,6 +5,7 @@ mod table;
 use crate::cross_traffic::{TcpConfig, UdpConfig};
 use crate::pauses::{self, PauseSpec};
 use crate::scenario::{CapacitySpec, ControllerSpec, LimitsSpec, PathSpec, QueueSpec, Refusal, within};
+use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, MapAccess};
 use serde::{Deserialize, Serialize};
 use table::OwnKeys;
@@ -13,7 +14,7 @@ use table::OwnKeys;
 const MAX_FLOWS: usize = 1_000;
 
 /// A flow: the keys of all flows and those of its kind, in one table.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct FlowSpec<Own> {
     /// Its name in reports; absent: `call 1`, `tcp 1`, `udp 1`, …
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -25,9 +26,11 @@ pub struct FlowSpec<Own> {
     pub stop_s: Option<f64>,
     /// Direction of its media or data; absent: forward. Feedback and acknowledgements go the other way.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
     pub direction: Option<Direction>,
     /// Its one-way propagation delay, in both directions; absent: that of the scenario's paths.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 60_000))]
     pub propagation_ms: Option<f64>,
     /// Names of `links` that its media or data passes, in order; absent: the scenario's own bottleneck.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -58,7 +61,7 @@ pub type TcpSpec = FlowSpec<TrafficKeys<TcpConfig>>;
 pub type UdpSpec = FlowSpec<TrafficKeys<UdpConfig>>;
 
 /// The keys of calls alone.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct CallKeys {
     /// Its controller; absent: the scenario's.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,11 +74,12 @@ pub struct CallKeys {
     pub pauses: Vec<PauseSpec>,
     /// Its weight against other calls, for controllers with a parameter `priority`; others ignore it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.001, max = 1_000))]
     pub priority: Option<f64>,
 }
 
 /// The keys of cross traffic alone.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct TrafficKeys<Config> {
     /// How it sends.
     pub config: Config,
@@ -122,7 +126,6 @@ impl<Own> FlowSpec<Own> {
             let message = format!("{stop} s is not 0.1 s after start_s = {} s", self.start_s);
             return Err((format!("{key}.stop_s"), message));
         }
-        within(&format!("{key}.propagation_ms"), self.propagation_ms.unwrap_or(0.0), 0.0, 60_000.0)?;
         for (name, route) in [("route", &self.route), ("return_route", &self.return_route)] {
             let refused = |message| Err((format!("{key}.{name}"), message));
             for (n, link) in route.iter().enumerate() {
@@ -139,7 +142,7 @@ impl<Own> FlowSpec<Own> {
 }
 
 /// A further bottleneck that flows can be routed over.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LinkSpec {
     /// Its name in routes.
@@ -189,7 +192,6 @@ impl Flows<'_> {
         for (n, call) in self.calls.iter().enumerate() {
             let key = format!("calls[{n}]");
             call.check(&key, &known, duration_s)?;
-            within(&format!("{key}.priority"), call.own.priority.unwrap_or(1.0), 1e-3, 1e3)?;
             pauses::check(&call.own.pauses).map_err(|(own, message)| (format!("{key}.{own}"), message))?;
             if let Some(limits) = &call.own.limits {
                 limits.check(&format!("{key}.limits"))?;

@@ -1,12 +1,13 @@
 //! What a call sends.
 
-use super::values::{Refusal, choice, some_choice, within};
+use super::values::{Refusal, choice, some_choice};
 use legato_media::DecoderKind;
 use legato_media::encoder::x264;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What is sent and how it is coded.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct VideoSpec {
     /// A profile: a path relative to the scenario's folder. Absent: the statistical source, without pixels.
@@ -18,12 +19,15 @@ pub struct VideoSpec {
     pub frame_sizes: Vec<FrameSizesSpec>,
     /// The encoder of the clip. Absent: x264 if `vbv_ms` is given, else OpenH264.
     #[serde(deserialize_with = "some_choice", skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
     pub encoder: Option<EncoderKind>,
     /// The decoder of the clip.
     #[serde(deserialize_with = "choice")]
+    #[schemars(skip)]
     pub decoder: DecoderKind,
     /// x264's rate buffer; with a short one, frame sizes follow the target closely. Absent: 500 ms.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 20, max = 10_000))]
     pub vbv_ms: Option<u32>,
     /// Adapt the resolution to the quantiser. Absent: on in simulated calls; off in real ones, where the key frame of a
     /// new size is seen as a freeze.
@@ -35,17 +39,21 @@ pub struct VideoSpec {
     /// Height in rows of the pictures of `grace_standin`, whose figures are per pixel and hold for any size. Absent: the
     /// largest height of the profile.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 16, max = 4_320))]
     pub standin_height: Option<u16>,
     /// The picture of the clip that calls start with, modulo its length; absent: drawn from the seed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_picture: Option<u32>,
     /// Frame rate of the statistical source; clips have their own.
+    #[schemars(range(min = 1, max = 240))]
     pub fps: u32,
-    /// Pictures a second at which a clip is played, 1 to 240. Absent: its own.
+    /// Pictures a second at which a clip is played. Absent: its own.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 240))]
     pub clip_fps: Option<u32>,
     /// Interval of key frames, in frames, and no others; absent: on request only.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub gop_frames: Option<u32>,
 }
 
@@ -68,7 +76,7 @@ pub enum EncoderKind {
 }
 
 /// A log of frame sizes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrameSizesSpec {
     /// The file, relative to the scenario's folder.
@@ -78,12 +86,14 @@ pub struct FrameSizesSpec {
 }
 
 /// A constant-rate audio stream.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AudioSpec {
     /// Payload bitrate, without headers.
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub bitrate_bps: u64,
     /// Interval of packets.
+    #[schemars(range(min = 1, max = 1_000))]
     pub interval_ms: u32,
 }
 
@@ -153,17 +163,6 @@ impl VideoSpec {
             let message = "video.clip and video.frame_sizes exclude one another".to_owned();
             return Err(("video".to_owned(), message));
         }
-        within("video.fps", f64::from(self.fps), 1.0, 240.0)?;
-        within("video.clip_fps", f64::from(self.clip_fps.unwrap_or(30)), 1.0, 240.0)?;
-        within("video.gop_frames", f64::from(self.gop_frames.unwrap_or(1)), 1.0, 1e6)?;
-        within("video.vbv_ms", f64::from(self.vbv_ms.unwrap_or(X264_VBV_MS)), 20.0, 10_000.0)?;
-        within("video.standin_height", f64::from(self.standin_height.unwrap_or(360)), 16.0, 4_320.0)
-    }
-}
-
-impl AudioSpec {
-    pub(super) fn check(&self) -> Result<(), Refusal> {
-        within("audio.bitrate_bps", self.bitrate_bps as f64, 0.0, 1e6)?;
-        within("audio.interval_ms", f64::from(self.interval_ms), 1.0, 1_000.0)
+        Ok(())
     }
 }

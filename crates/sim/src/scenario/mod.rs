@@ -20,16 +20,19 @@ pub(crate) use values::{MAX_DURATION_S, Refusal, choice, within};
 use crate::error::SimError;
 use crate::flows::{CallSpec, Flows, LinkSpec, TcpSpec, UdpSpec};
 use crate::pauses::{self, PauseSpec};
-use legato_control::in_tomls_words;
+use legato_control::ranges::{self, OutOfRange};
+use legato_control::{in_tomls_words, schema_of};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A scenario file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Scenario {
     /// Its name in reports.
     pub name: String,
     /// Simulated duration.
+    #[schemars(range(min = 0.1, max = MAX_DURATION_S))]
     pub duration_s: f64,
     /// Bounds and initial value of the target bitrate.
     pub limits: LimitsSpec,
@@ -112,6 +115,10 @@ impl Scenario {
             not_one_of(error.inner().message())
                 .map_or_else(|| unreadable(error.inner()), |message| refused(None, key, message))
         })?;
+        let table: toml::Table = text.parse().expect("it was read before");
+        ranges::check(schema_of::<Self>().as_value(), &table).map_err(|OutOfRange { key, value, range }| {
+            refused(None, Some(key), format!("{value} is not within {range}"))
+        })?;
         scenario.check().map_err(|(key, message)| refused(None, Some(key), message))?;
         scenario.video.settle();
         Ok(scenario)
@@ -122,18 +129,14 @@ impl Scenario {
         toml::to_string(self).expect("a scenario is tables of plain values")
     }
 
-    /// Refuses values out of range and combinations that contradict each other.
+    /// Refuses combinations that contradict each other; each value is in its own range.
     fn check(&self) -> Result<(), Refusal> {
-        within("duration_s", self.duration_s, 0.1, MAX_DURATION_S)?;
         self.limits.check("limits")?;
         self.video.check()?;
-        self.audio.as_ref().map_or(Ok(()), AudioSpec::check)?;
-        self.sender.check()?;
         self.receiver.check()?;
         self.forward.check("forward")?;
         self.reverse.check("reverse")?;
         pauses::check(&self.pauses)?;
-        self.clock.check()?;
         let Self { tcp, udp, links, .. } = self;
         Flows { calls: self.calls.as_deref().unwrap_or_default(), tcp, udp, links }.check(self.duration_s)
     }

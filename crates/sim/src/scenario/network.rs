@@ -4,10 +4,11 @@ use super::values::{MAX_DURATION_S, Refusal, choice, some_choice, within};
 use legato_path::OverTime;
 use legato_path::generate::Generator;
 use legato_units::TimeDelta;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One direction of the network.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PathSpec {
     /// The bottleneck; absent: none.
@@ -16,8 +17,10 @@ pub struct PathSpec {
     /// The queue in front of the bottleneck.
     pub queue: QueueSpec,
     /// One-way propagation delay, without queuing and serialization.
+    #[schemars(range(min = 0, max = 60_000))]
     pub propagation_ms: f64,
     /// Independent random loss.
+    #[schemars(range(min = 0, max = 1))]
     pub loss_ratio: f64,
     /// Both over time instead, from a trace of their own.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,7 +49,7 @@ pub struct PathSpec {
 }
 
 /// A trace whose propagation delay and loss are played, whatever the capacity is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConditionsSpec {
     /// A trace file, relative to the scenario's folder.
@@ -56,9 +59,11 @@ pub struct ConditionsSpec {
     pub family: Option<String>,
     /// Position in it where the call starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = MAX_DURATION_S))]
     pub start_s: Option<f64>,
     /// Length of the part that is played and repeated; absent: to its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.001, max = MAX_DURATION_S))]
     pub duration_s: Option<f64>,
 }
 
@@ -72,11 +77,12 @@ pub struct RecordedSpec {
 }
 
 /// The bottleneck's capacity: exactly one of the first four keys.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CapacitySpec {
     /// A constant rate.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1e11))]
     pub constant_bps: Option<u64>,
     /// `[[time_s, rate_bps], …]`, the first at 0.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,15 +99,19 @@ pub struct CapacitySpec {
     pub family: Option<String>,
     /// Factor of the trace's rates.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.000001, max = 1_000_000))]
     pub scale: Option<f64>,
     /// Position in the trace where the call starts.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = MAX_DURATION_S))]
     pub start_s: Option<f64>,
     /// Length of the part that is played and repeated; absent: to the end of the trace.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.001, max = MAX_DURATION_S))]
     pub duration_s: Option<f64>,
     /// How much of what the trace records is played; absent: the whole path.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "some_choice")]
+    #[schemars(skip)]
     pub plays: Option<PlaysSpec>,
 }
 
@@ -117,14 +127,16 @@ pub enum PlaysSpec {
 }
 
 /// The queue in front of the bottleneck. At most one limit; absent: 300 ms.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct QueueSpec {
     /// The queue discipline.
     #[serde(deserialize_with = "choice")]
+    #[schemars(skip)]
     pub kind: QueueKind,
     /// Limit in ms at the reference rate.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 3_600_000))]
     pub limit_ms: Option<f64>,
     /// Limit in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,6 +153,7 @@ pub struct QueueSpec {
     pub ecn: bool,
     /// `drop_tail` marks ECN-capable packets that wait longer than this; absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 3_600_000))]
     pub mark_above_ms: Option<f64>,
 }
 
@@ -159,29 +172,33 @@ pub enum QueueKind {
 }
 
 /// Loss in bursts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GilbertElliottSpec {
     /// Probability per packet of going from the good to the bad state.
+    #[schemars(range(min = 0, max = 1))]
     pub good_to_bad_ratio: f64,
     /// Probability per packet of going back.
+    #[schemars(range(min = 0, max = 1))]
     pub bad_to_good_ratio: f64,
-    /// Loss ratio in the good state.
-    pub loss_good_ratio: f64,
-    /// Loss ratio in the bad state.
+    /// Loss ratio in the bad state; nothing is lost in the good one.
+    #[schemars(range(min = 0, max = 1))]
     pub loss_bad_ratio: f64,
 }
 
 /// Packet delay variation of RFC 8868, section 4.5.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct JitterSpec {
     /// Standard deviation.
+    #[schemars(range(min = 0, max = 10_000))]
     pub std_ms: f64,
     /// Truncation, in standard deviations.
+    #[schemars(range(min = 0, max = 3.25))]
     pub n_std: f64,
     /// How the truncated Gaussian becomes a delay.
     #[serde(deserialize_with = "choice")]
+    #[schemars(skip)]
     pub distribution: JitterDistribution,
 }
 
@@ -197,44 +214,53 @@ pub enum JitterDistribution {
 }
 
 /// Packets that take longer, so that others overtake them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReorderSpec {
     /// Share of packets.
+    #[schemars(range(min = 0, max = 1))]
     pub packet_ratio: f64,
     /// Additional delay.
+    #[schemars(range(min = 0, max = 60_000))]
     pub extra_ms: f64,
 }
 
 /// A policer: a bucket of tokens, and no queue.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PolicerSpec {
     /// What passes for long.
+    #[schemars(range(min = 1, max = 1e11))]
     pub rate_bps: u64,
     /// What passes at once after a pause.
+    #[schemars(range(min = 1, max = 1e12))]
     pub burst_bytes: u64,
 }
 
 /// A shaper: a bucket of tokens, and a queue that waits for them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokenBucketSpec {
     /// What passes for long.
+    #[schemars(range(min = 1, max = 1e11))]
     pub rate_bps: u64,
     /// What passes at the bottleneck's speed after a pause.
+    #[schemars(range(min = 1, max = 1e12))]
     pub burst_bytes: u64,
     /// What may wait, in ms at `rate_bps`.
+    #[schemars(range(min = 0, max = 3_600_000))]
     pub limit_ms: f64,
 }
 
 /// A medium that is ours now and then, for a clump of packets.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AggregationSpec {
     /// How long the first packet of a clump waits for it, on average.
+    #[schemars(range(min = 0, max = 10_000))]
     pub wait_ms: f64,
     /// Packets that go together at most.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub max_packets: u32,
 }
 
@@ -292,7 +318,7 @@ impl Default for QueueSpec {
 
 impl Default for GilbertElliottSpec {
     fn default() -> Self {
-        Self { good_to_bad_ratio: 0.01, bad_to_good_ratio: 0.3, loss_good_ratio: 0.0, loss_bad_ratio: 0.5 }
+        Self { good_to_bad_ratio: 0.01, bad_to_good_ratio: 0.3, loss_bad_ratio: 0.5 }
     }
 }
 
@@ -310,41 +336,6 @@ impl Default for ReorderSpec {
 
 impl PathSpec {
     pub(crate) fn check(&self, path: &str) -> Result<(), Refusal> {
-        within(&format!("{path}.propagation_ms"), self.propagation_ms, 0.0, 60_000.0)?;
-        within(&format!("{path}.loss_ratio"), self.loss_ratio, 0.0, 1.0)?;
-        if let Some(conditions) = &self.conditions {
-            let place = |key: &str| format!("{path}.conditions.{key}");
-            within(&place("start_s"), conditions.start_s.unwrap_or(0.0), 0.0, MAX_DURATION_S)?;
-            within(&place("duration_s"), conditions.duration_s.unwrap_or(1.0), 1e-3, MAX_DURATION_S)?;
-        }
-        if let Some(burst) = &self.gilbert_elliott {
-            let place = |key: &str| format!("{path}.gilbert_elliott.{key}");
-            within(&place("good_to_bad_ratio"), burst.good_to_bad_ratio, 0.0, 1.0)?;
-            within(&place("bad_to_good_ratio"), burst.bad_to_good_ratio, 0.0, 1.0)?;
-            within(&place("loss_good_ratio"), burst.loss_good_ratio, 0.0, 1.0)?;
-            within(&place("loss_bad_ratio"), burst.loss_bad_ratio, 0.0, 1.0)?;
-        }
-        if let Some(jitter) = &self.jitter {
-            within(&format!("{path}.jitter.std_ms"), jitter.std_ms, 0.0, 10_000.0)?;
-            within(&format!("{path}.jitter.n_std"), jitter.n_std, 0.0, 3.25)?;
-        }
-        if let Some(reorder) = &self.reorder {
-            within(&format!("{path}.reorder.packet_ratio"), reorder.packet_ratio, 0.0, 1.0)?;
-            within(&format!("{path}.reorder.extra_ms"), reorder.extra_ms, 0.0, 60_000.0)?;
-        }
-        if let Some(policer) = &self.policer {
-            within(&format!("{path}.policer.rate_bps"), policer.rate_bps as f64, 1.0, 1e11)?;
-            within(&format!("{path}.policer.burst_bytes"), policer.burst_bytes as f64, 1.0, 1e12)?;
-        }
-        if let Some(bucket) = &self.token_bucket {
-            within(&format!("{path}.token_bucket.rate_bps"), bucket.rate_bps as f64, 1.0, 1e11)?;
-            within(&format!("{path}.token_bucket.burst_bytes"), bucket.burst_bytes as f64, 1.0, 1e12)?;
-            within(&format!("{path}.token_bucket.limit_ms"), bucket.limit_ms, 0.0, 3_600_000.0)?;
-        }
-        if let Some(medium) = &self.aggregation {
-            within(&format!("{path}.aggregation.wait_ms"), medium.wait_ms, 0.0, 10_000.0)?;
-            within(&format!("{path}.aggregation.max_packets"), f64::from(medium.max_packets), 1.0, 1e6)?;
-        }
         self.queue.check(path)?;
         self.capacity.as_ref().map_or(Ok(()), |capacity| capacity.check(path))
     }
@@ -358,9 +349,6 @@ impl CapacitySpec {
             return Err((format!("{path}.capacity"), message));
         }
         let place = |key: &str| format!("{path}.capacity.{key}");
-        if let Some(bps) = self.constant_bps {
-            within(&place("constant_bps"), bps as f64, 1.0, 1e11)?;
-        }
         if let Some(names) = &self.generator {
             Generator::by_names(names).map_err(|problem| (place("generator"), problem))?;
         }
@@ -375,16 +363,12 @@ impl CapacitySpec {
                 return Err((place(key), "only a trace has it".to_owned()));
             }
         }
-        within(&place("scale"), self.scale.unwrap_or(1.0), 1e-6, 1e6)?;
-        within(&place("start_s"), self.start_s.unwrap_or(0.0), 0.0, MAX_DURATION_S)?;
-        within(&place("duration_s"), self.duration_s.unwrap_or(1.0), 1e-3, MAX_DURATION_S)
+        Ok(())
     }
 }
 
 impl QueueSpec {
     fn check(&self, path: &str) -> Result<(), Refusal> {
-        within(&format!("{path}.queue.limit_ms"), self.limit_ms.unwrap_or(1.0), 0.0, 3_600_000.0)?;
-        within(&format!("{path}.queue.mark_above_ms"), self.mark_above_ms.unwrap_or(0.0), 0.0, 3_600_000.0)?;
         if self.mark_above_ms.is_some() && self.kind != QueueKind::DropTail {
             return Err((format!("{path}.queue.mark_above_ms"), "only drop_tail has it".to_owned()));
         }

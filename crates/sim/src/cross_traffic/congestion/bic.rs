@@ -9,7 +9,6 @@ use super::{AckSample, Cause, Congestion, CongestionControl, Phase};
 pub(super) struct Bic {
     segment_bytes: f64,
     initial: f64,
-    fast_convergence: bool,
     window: f64,
     threshold: f64,
     /// The window at the last loss; 0 before the first.
@@ -17,16 +16,9 @@ pub(super) struct Bic {
 }
 
 impl Bic {
-    pub fn new(segment_bytes: u16, initial_window_bytes: u64, fast_convergence: bool) -> Self {
+    pub fn new(segment_bytes: u16, initial_window_bytes: u64) -> Self {
         let initial = initial_window_bytes as f64 / f64::from(segment_bytes);
-        Self {
-            segment_bytes: f64::from(segment_bytes),
-            initial,
-            fast_convergence,
-            window: initial,
-            threshold: f64::INFINITY,
-            w_max: 0.0,
-        }
+        Self { segment_bytes: f64::from(segment_bytes), initial, window: initial, threshold: f64::INFINITY, w_max: 0.0 }
     }
 
     /// Segments that a round trip adds in congestion avoidance.
@@ -55,11 +47,7 @@ impl Bic {
 
     fn reduce(&mut self) {
         // [xu2004] §III: fast convergence lowers the old window where a loss came below it.
-        self.w_max = if self.fast_convergence && self.window < self.w_max {
-            self.window * (1.0 + BETA) / 2.0
-        } else {
-            self.window
-        };
+        self.w_max = if self.window < self.w_max { self.window * (1.0 + BETA) / 2.0 } else { self.window };
         let beta = if self.window <= LOW_WINDOW { 0.5 } else { BETA };
         self.threshold = (self.window * beta).max(2.0);
     }
@@ -119,7 +107,7 @@ mod tests {
     use super::*;
 
     fn bic(window: f64) -> Bic {
-        Bic { window, ..Bic::new(1_000, 3_000, true) }
+        Bic { window, ..Bic::new(1_000, 3_000) }
     }
 
     /// [xu2004] §III, by hand: 100 segments lost at leave 100 · 819/1024 = 79.98; a quarter of the way of 20.02 is 5.004 a round trip.
@@ -155,9 +143,6 @@ mod tests {
         let mut bic = Bic { w_max: 100.0, ..bic(90.0) };
         bic.on_congestion(&congestion(Cause::Loss, 90_000));
         assert!((bic.w_max - 80.991_21).abs() < 1e-5, "{}", bic.w_max);
-        let mut alone = Bic { w_max: 100.0, fast_convergence: false, ..self::bic(90.0) };
-        alone.on_congestion(&congestion(Cause::Loss, 90_000));
-        assert_eq!(alone.w_max, 90.0);
     }
 
     #[test]

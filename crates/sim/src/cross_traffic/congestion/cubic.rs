@@ -14,7 +14,6 @@ use legato_units::{TimeDelta, Timestamp};
 pub(super) struct Cubic {
     segment_bytes: f64,
     initial: f64,
-    fast_convergence: bool,
     window: f64,
     threshold: f64,
     w_max: f64,
@@ -38,12 +37,11 @@ struct Epoch {
 }
 
 impl Cubic {
-    pub fn new(segment_bytes: u16, initial_window_bytes: u64, fast_convergence: bool) -> Self {
+    pub fn new(segment_bytes: u16, initial_window_bytes: u64) -> Self {
         let initial = initial_window_bytes as f64 / f64::from(segment_bytes);
         Self {
             segment_bytes: f64::from(segment_bytes),
             initial,
-            fast_convergence,
             window: initial,
             threshold: f64::INFINITY,
             w_max: 0.0,
@@ -94,11 +92,7 @@ impl Cubic {
 
     /// [rfc9438] §4.6 and §4.7, without the window itself.
     fn reduce(&mut self, flight_bytes: u64) {
-        self.w_max = if self.fast_convergence && self.window < self.w_max {
-            self.window * (1.0 + BETA) / 2.0
-        } else {
-            self.window
-        };
+        self.w_max = if self.window < self.w_max { self.window * (1.0 + BETA) / 2.0 } else { self.window };
         self.prior = self.window;
         self.threshold = flight_bytes as f64 / self.segment_bytes * BETA;
         self.epoch = None;
@@ -170,7 +164,7 @@ mod tests {
     use super::*;
 
     fn cubic(window: f64) -> Cubic {
-        Cubic { window, ..Cubic::new(1_000, 10_000, true) }
+        Cubic { window, ..Cubic::new(1_000, 10_000) }
     }
     fn at(s: f64, bytes: u64) -> AckSample {
         let now = Timestamp::ZERO + TimeDelta::from_secs_f64(s);
@@ -229,9 +223,6 @@ mod tests {
         cubic.window = 80.0;
         cubic.on_congestion(&congestion(Cause::Loss, 80_000));
         assert!((cubic.w_max - 68.0).abs() < 1e-9 && cubic.window_bytes() == 56_000);
-        let mut alone = Cubic { w_max: 100.0, fast_convergence: false, ..self::cubic(80.0) };
-        alone.on_congestion(&congestion(Cause::Loss, 80_000));
-        assert_eq!(alone.w_max, 80.0);
     }
 
     /// [rfc9438] §4.4, by hand: an acknowledgment of two segments adds as much as one of one, (755.596 − 700) / 700.

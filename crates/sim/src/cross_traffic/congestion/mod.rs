@@ -22,15 +22,9 @@ impl Algorithm {
                 let own = ChaCha8Rng::seed_from_u64(rng.next_u64());
                 Box::new(bbr::Bbr::new(config.segment_bytes, config.initial_window(), own))
             }
-            Self::Bic => {
-                Box::new(bic::Bic::new(config.segment_bytes, config.initial_window(), config.fast_convergence))
-            }
-            Self::Cubic => {
-                Box::new(cubic::Cubic::new(config.segment_bytes, config.initial_window(), config.fast_convergence))
-            }
-            Self::Reno => {
-                Box::new(reno::Reno::new(config.segment_bytes, config.initial_window(), config.byte_counting))
-            }
+            Self::Bic => Box::new(bic::Bic::new(config.segment_bytes, config.initial_window())),
+            Self::Cubic => Box::new(cubic::Cubic::new(config.segment_bytes, config.initial_window())),
+            Self::Reno => Box::new(reno::Reno::new(config.segment_bytes, config.initial_window())),
         }
     }
 }

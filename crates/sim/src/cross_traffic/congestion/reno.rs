@@ -14,20 +14,18 @@ pub(super) struct Reno {
     window: u64,
     /// Slow start below this, congestion avoidance above.
     threshold: u64,
-    byte_counting: bool,
     /// Acknowledged since the window last grew in congestion avoidance.
     counted: u64,
 }
 
 impl Reno {
-    pub fn new(segment_bytes: u16, initial_window_bytes: u64, byte_counting: bool) -> Self {
+    pub fn new(segment_bytes: u16, initial_window_bytes: u64) -> Self {
         Self {
             segment: u64::from(segment_bytes),
             initial: initial_window_bytes,
             window: initial_window_bytes,
             // [rfc5681] §3.1: arbitrarily high at first.
             threshold: u64::MAX,
-            byte_counting,
             counted: 0,
         }
     }
@@ -48,16 +46,13 @@ impl CongestionControl for Reno {
         if self.window < self.threshold {
             // [rfc5681] eq. (2): cwnd += min(N, SMSS).
             self.window += ack.acked_bytes.min(self.segment);
-        } else if self.byte_counting {
-            // [rfc5681] §3.1, recommended: a full segment once cwnd bytes have been acknowledged.
+        } else {
+            // [rfc5681] §3.1, recommended in place of its eq. (3): a full segment once cwnd bytes have been acknowledged.
             self.counted += ack.acked_bytes;
             if self.counted >= self.window {
                 self.counted -= self.window;
                 self.window += self.segment;
             }
-        } else {
-            // [rfc5681] eq. (3): cwnd += SMSS · SMSS / cwnd at each acknowledgment, at least one byte.
-            self.window += (self.segment * self.segment / self.window).max(1);
         }
     }
 
@@ -98,7 +93,7 @@ mod tests {
     /// echoes a mark.
     #[test]
     fn slow_start_adds_a_segment_per_acknowledgment() {
-        let mut reno = Reno::new(1_000, 3_000, true);
+        let mut reno = Reno::new(1_000, 3_000);
         reno.on_ack(&ack(1_000));
         assert_eq!(reno.window_bytes(), 4_000);
         reno.on_ack(&ack(2_000));
@@ -110,25 +105,21 @@ mod tests {
         assert_eq!(reno.window_bytes(), 5_300);
     }
 
-    /// [rfc5681] §3.1 and eq. (3), by hand at ten segments: bytes counted give one segment after 10,000 bytes; else
-    /// 1,000 · 1,000 / 10,000 = 100 bytes per acknowledgment.
+    /// [rfc5681] §3.1, by hand at ten segments: one more after 10,000 bytes.
     #[test]
     fn congestion_avoidance_adds_a_segment_per_round_trip() {
-        let mut counting = Reno { threshold: 10_000, ..Reno::new(1_000, 10_000, true) };
+        let mut counting = Reno { threshold: 10_000, ..Reno::new(1_000, 10_000) };
         (0..4).for_each(|_| counting.on_ack(&ack(2_000)));
         assert_eq!(counting.window_bytes(), 10_000);
         counting.on_ack(&ack(2_000));
         assert_eq!(counting.window_bytes(), 11_000);
-        let mut plain = Reno { threshold: 10_000, ..Reno::new(1_000, 10_000, false) };
-        plain.on_ack(&ack(2_000));
-        assert_eq!(plain.window_bytes(), 10_100);
     }
 
     /// [rfc5681] eq. (4), §3.1 and §4.1; [rfc6675] §5: half of what was in flight, after a loss never below two segments; a
     /// timeout leaves one, and a second one for the same data does not halve again; [rfc3168] §6.1.2: a mark leaves one.
     #[test]
     fn losses_halve_and_timeouts_leave_one_segment() {
-        let mut reno = Reno::new(1_000, 20_000, true);
+        let mut reno = Reno::new(1_000, 20_000);
         reno.on_congestion(&congestion(Cause::Loss, 18_000));
         assert_eq!((reno.window_bytes(), reno.threshold), (9_000, 9_000));
         reno.on_ack(&AckSample { phase: Phase::Recovery, ..ack(9_000) });
@@ -141,7 +132,7 @@ mod tests {
         assert_eq!((reno.window_bytes(), reno.threshold), (2_000, 2_000));
         reno.on_congestion(&congestion(Cause::Mark, 1_000));
         assert_eq!((reno.window_bytes(), reno.threshold), (1_000, 2_000));
-        let mut idle = Reno { window: 50_000, ..Reno::new(1_000, 3_000, true) };
+        let mut idle = Reno { window: 50_000, ..Reno::new(1_000, 3_000) };
         idle.on_idle_restart();
         assert_eq!(idle.window_bytes(), 3_000);
     }
