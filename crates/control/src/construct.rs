@@ -247,17 +247,3 @@ pub enum BuildError {
         controller: &'static str,
     },
 }
-
-/// Whether all parameters of `C` are within their ranges: key, value, minimum, maximum.
-///
-/// # Errors
-/// The first that is not, by name; NaN is in no range.
-pub fn check_ranges<C: Construct>(ranges: &[(&str, f64, f64, f64)]) -> Result<(), BuildError> {
-    match ranges.iter().find(|(_, value, minimum, maximum)| !(minimum..=maximum).contains(&value)) {
-        Some((key, value, minimum, maximum)) => {
-            let message = format!("{key} = {value}: not from {minimum} to {maximum}");
-            Err(BuildError::Config { controller: C::NAME, message })
-        }
-        None => Ok(()),
-    }
-}

@@ -49,7 +49,7 @@ pub mod steering;
 mod toml_words;
 pub mod window;
 
-pub use construct::{Assets, BuildError, Construct, Context, Entry, Host, NoAssets, check_ranges};
+pub use construct::{Assets, BuildError, Construct, Context, Entry, Host, NoAssets};
 pub use controller::{RateController, Side};
 pub use decision::{Decision, EncoderWishes, Pacing, ProbeCluster, SendingWishes};
 pub use event::{

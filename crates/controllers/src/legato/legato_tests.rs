@@ -262,14 +262,6 @@ fn a_new_route_is_measured_anew() {
     assert_eq!(link.controller.decision().target_bitrate, LIMITS.start);
 }
 
-#[test]
-fn parameters_out_of_range_are_refused_by_name() {
-    let config = Config { pacing_ratio: 0.5, ..Config::default() };
-    let context = Context { limits: LIMITS, start: Timestamp::ZERO, seed: 0, assets: &NoAssets };
-    let error = Legato::new(config, context).unwrap_err().to_string();
-    assert!(error.contains("pacing_ratio = 0.5: not from 1 to 100"), "{error}");
-}
-
 /// Every twentieth packet comes 20 ms late, behind four others: the link's 100 bytes per ms were passed all the same.
 #[test]
 fn packets_that_are_overtaken_do_not_make_the_link_slow() {

@@ -31,7 +31,6 @@ use self::limit::{Limit, Room, TRICKLE, Why};
 use self::losses::LIMITED_RATIO;
 use self::path::PathState;
 use self::share::Share;
-use legato_control::check_ranges;
 use legato_control::estimate::frame_interval::FrameInterval;
 use legato_control::{
     BuildError, Construct, Context, Decision, EncoderWishes, Event, FeedbackRule, Pacing, RateController, RateLimits,
@@ -45,38 +44,54 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The share of the measured capacity that is aimed at, 0.1 to 1.5.
+    /// The share of the measured capacity that is aimed at.
+    #[schemars(range(min = 0.1, max = 1.5))]
     pub utilisation_ratio: f64,
-    /// The shorter memory of the capacity, 10 to 10,000: falls are followed by it.
+    /// The shorter memory of the capacity: falls are followed by it.
+    #[schemars(range(min = 10, max = 10_000))]
     pub fast_memory_ms: f64,
-    /// The longer memory of the capacity, 10 to 60,000: rises are believed by it.
+    /// The longer memory of the capacity: rises are believed by it.
+    #[schemars(range(min = 10, max = 60_000))]
     pub slow_memory_ms: f64,
-    /// A frame shall have crossed the link so long after its capture, 5 to 1,000.
+    /// A frame shall have crossed the link so long after its capture.
+    #[schemars(range(min = 5, max = 1_000))]
     pub frame_budget_ms: f64,
-    /// The target gives up all but a fifth of the capacity where the backlog needs as long as this, 10 to 10,000.
+    /// The target gives up all but a fifth of the capacity where the backlog needs as long as this.
+    #[schemars(range(min = 10, max = 10_000))]
     pub drain_ms: f64,
-    /// A picture that would wait longer than this is skipped, 5 to 10,000.
+    /// A picture that would wait longer than this is skipped.
+    #[schemars(range(min = 5, max = 10_000))]
     pub skip_above_ms: f64,
-    /// No more pictures than this are skipped in a row, 0 to 100.
+    /// No more pictures than this are skipped in a row.
+    #[schemars(range(min = 0, max = 100))]
     pub max_skips: u32,
-    /// Encoders make single frames so much larger than they are asked to, 1 to 3.
+    /// Encoders make single frames so much larger than they are asked to.
+    #[schemars(range(min = 1, max = 3))]
     pub encoder_overshoot_ratio: f64,
-    /// The smallest frame that shows anything, 1 to 65,535.
+    /// The smallest frame that shows anything.
+    #[schemars(range(min = 1, max = 65_535))]
     pub min_frame_bytes: u32,
-    /// The pacing rate over the capacity, 1 to 100: a frame that leaves faster than the link passes it measures it.
+    /// The pacing rate over the capacity: a frame that leaves faster than the link passes it measures it.
+    #[schemars(range(min = 1, max = 100))]
     pub pacing_ratio: f64,
-    /// The same once losses have shown that a queue holds no whole frame, 1 to 10.
+    /// The same once losses have shown that a queue holds no whole frame.
+    #[schemars(range(min = 1, max = 10))]
     pub shallow_pacing_ratio: f64,
-    /// In company a frame leaves over this share of the frame interval, 0.05 to 1.
+    /// In company a frame leaves over this share of the frame interval.
+    #[schemars(range(min = 0.05, max = 1))]
     pub company_spread_ratio: f64,
-    /// In company: by how much more to climb than flows that are alike, and what queue to bear for it, 0.001 to 1,000; with
+    /// In company: by how much more to climb than flows that are alike, and what queue to bear for it; with
     /// 2 the rate is mostly 1.6 to 2.4 times theirs, and up to 4 beside a single one ([rfc8867] §6.1).
+    #[schemars(range(min = 0.001, max = 1_000))]
     pub priority: f64,
-    /// Parity, as a share of the rate, over the share of packets that the link loses whatever is sent, 0 to 4.
+    /// Parity, as a share of the rate, over the share of packets that the link loses whatever is sent.
+    #[schemars(range(min = 0, max = 4))]
     pub parity_over_loss_ratio: f64,
-    /// Without a frame large enough to measure, the capacity grows by this ratio a second, 0 to 100.
+    /// Without a frame large enough to measure, the capacity grows by this ratio a second.
+    #[schemars(range(min = 0, max = 100))]
     pub unmeasured_growth_ratio: f64,
-    /// A frame that is done early shows the capacity for one so many times as large, 1 to 100.
+    /// A frame that is done early shows the capacity for one so many times as large.
+    #[schemars(range(min = 1, max = 100))]
     pub max_stretch_ratio: f64,
 }
 
@@ -112,27 +127,6 @@ impl Config {
     }
 }
 
-fn check(config: &Config) -> Result<(), BuildError> {
-    check_ranges::<Legato>(&[
-        ("utilisation_ratio", config.utilisation_ratio, 0.1, 1.5),
-        ("fast_memory_ms", config.fast_memory_ms, 10.0, 10_000.0),
-        ("slow_memory_ms", config.slow_memory_ms, 10.0, 60_000.0),
-        ("frame_budget_ms", config.frame_budget_ms, 5.0, 1_000.0),
-        ("drain_ms", config.drain_ms, 10.0, 10_000.0),
-        ("skip_above_ms", config.skip_above_ms, 5.0, 10_000.0),
-        ("max_skips", f64::from(config.max_skips), 0.0, 100.0),
-        ("encoder_overshoot_ratio", config.encoder_overshoot_ratio, 1.0, 3.0),
-        ("min_frame_bytes", f64::from(config.min_frame_bytes), 1.0, 65_535.0),
-        ("pacing_ratio", config.pacing_ratio, 1.0, 100.0),
-        ("shallow_pacing_ratio", config.shallow_pacing_ratio, 1.0, 10.0),
-        ("company_spread_ratio", config.company_spread_ratio, 0.05, 1.0),
-        ("priority", config.priority, 0.001, 1_000.0),
-        ("parity_over_loss_ratio", config.parity_over_loss_ratio, 0.0, 4.0),
-        ("unmeasured_growth_ratio", config.unmeasured_growth_ratio, 0.0, 100.0),
-        ("max_stretch_ratio", config.max_stretch_ratio, 1.0, 100.0),
-    ])
-}
-
 /// Measures by each frame, and sizes each frame.
 #[derive(Clone, Debug)]
 pub struct Legato {
@@ -163,7 +157,6 @@ impl Construct for Legato {
     type Config = Config;
 
     fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
-        check(&config)?;
         let limits = context.limits;
         let path = config.path(limits, context.start);
         let any = Bytes::new(u32::MAX.into());
