@@ -169,7 +169,8 @@ mod tests {
         assert_eq!(window.bytes(), before);
     }
 
-    /// [rfc8298] §4.1.2.2: at most 1.1 × 5,000 bytes of the last five seconds, at least 3,000.
+    /// [rfc8298] §4.1.2.2, with the values of [rfc8298] §4.1.1.1: at most 1.1 × 5,000 bytes of the last five seconds, at
+    /// least 3,000.
     #[test]
     fn bytes_in_flight_bound_the_window() {
         let mut window = window(10_000.0, false, 5_000);

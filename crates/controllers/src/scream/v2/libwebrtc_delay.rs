@@ -142,7 +142,7 @@ const FEEDBACK_HOLD_GAIN: f64 = 1.0 / 8.0;
 const DELAY_SPREAD_GAIN: f64 = 1.0 / 32.0;
 /// Minimum queue delays, and spreads, from here on slow growth to a tenth.
 const THRESHOLD_S: f64 = 0.010;
-/// A queue that stays above this for so long is drained.
+/// A queue that stays above this for `DRAIN_AFTER` is drained.
 const DRAIN_THRESHOLD_MS: f64 = 5.0;
 const DRAIN_AFTER: TimeDelta = TimeDelta::from_secs(20);
 
