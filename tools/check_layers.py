@@ -42,16 +42,14 @@ PARTS: dict[str, set[str]] = {
     "opennetlab": set(),  # estimators in Python, which the native module calls
     "results": {"results.stats"},  # reads run folders: the store, the figures, the comparison
     "results.stats": set(),  # arithmetic on what the store read
-    "plan": {"_core", "atomic", "results"},  # what is typed becomes a plan, also that of a run folder
     "runs": {"plan"},  # a plan becomes a run folder
     "report": {"plan"},  # pages of run folders, and of others; hashes what they were made of
-    "links": {"plan"},  # recorded links, and which may be learned from
-    "access_networks": {"links"},  # windows of them by the kind of access
-    "replayed": {"links"},  # networks drawn from them
+    "links": {"plan"},  # recorded links, which may be learned from, and networks drawn from them
     "policy": {"_core", "atomic"},  # trained policies as files, without torch
     "profile": {"_core", "atomic"},  # how clips are measured
-    "envs": {"replayed"},
-    "train": {"access_networks", "envs", "policy"},
+    "plan": {"profile", "results"},  # what is typed becomes a plan, also that of a run folder; a video its profile
+    "envs": {"links"},
+    "train": {"envs", "policy"},
     "call": {"runs", "train"},  # learns in calls
     "conformance": {"report", "runs"},
     "gap": {"call", "report"},

@@ -12,8 +12,8 @@ import pytest
 from markupsafe import escape
 
 from fixtures import Legato
-from legato import _core, access_networks
-from legato.links import HELD_OUT, TUNED, VALIDATION
+from legato import _core
+from legato.links import HELD_OUT, TUNED, VALIDATION, access_networks
 from legato.plan import shipped
 from legato_studies.papers.concerto import calls as concerto_calls
 from legato_studies.papers.concerto import deployment, design, variants

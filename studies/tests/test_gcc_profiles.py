@@ -21,7 +21,7 @@ def test_low_delay_waits_and_stalls_less_at_the_same_picture() -> None:
 
 
 def test_no_file_of_the_tuning_is_a_link_of_the_page() -> None:
-    from legato import access_networks
+    from legato.links import access_networks
     from legato.plan import shipped
 
     tuned = {path for access in access_networks.ACCESSES for path in access_networks.files(access, TUNED)}

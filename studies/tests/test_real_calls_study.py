@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from legato import _core, access_networks
+from legato import _core
 from legato.errors import Error
+from legato.links import access_networks
 from legato_studies.papers import real_calls
 from legato_studies.papers.real_calls import FIGURES, STUDIES, Call, judge
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from legato import replayed
 from legato.envs import ReplayedVectorEnv
-from legato.links import HELD_OUT, PATHS, TUNED, files
+from legato.links import HELD_OUT, PATHS, TUNED, files, replayed
 from legato.plan import shipped
 
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from legato import _core, replayed
+from legato import _core
 from legato.envs import rewards
 from legato.envs.many_calls import Array, ManyCalls, Step, spaces_of
 from legato.errors import Error
-from legato.links import TUNED, Part
+from legato.links import TUNED, Part, replayed
 from legato.plan import Choice
 
 
 class ReplayedVectorEnv(ManyCalls):
-    """``num_envs`` calls over ``paths`` paths of :mod:`legato.replayed`, side by side.
+    """``num_envs`` calls over ``paths`` paths of :mod:`legato.links.replayed`, side by side.
 
     A share ``lte_ratio`` of the paths is cellular; with ``clips`` every other path carries frames of one of them;
     ``beside`` adds audio, TCP flows, and recorded delay and loss. A call gets one of its path's ``traces_each`` windows

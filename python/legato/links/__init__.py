@@ -93,9 +93,9 @@ def _at_random(paths: Sequence[Path]) -> Mapping[Part, Sequence[Path]]:
 LEGATO = Split("the split of `legato`", _every_second)
 """What `legato`'s parameters were chosen on."""
 WINDOWS = Split("the split of windows", _every_fifth)
-"""Of policies for windows of 3G, 4G and Wi-Fi (:mod:`legato.access_networks`), and of `gcc`'s profile `low-delay`."""
+"""Of policies for windows of 3G, 4G and Wi-Fi (:mod:`legato.links`), and of `gcc`'s profile `low-delay`."""
 PATHS = Split("the split of paths", _at_random)
-"""Of R3Net's policies (:mod:`legato.replayed`): a fifth held out, a tenth for validation."""
+"""Of R3Net's policies (:mod:`legato.links.replayed`): a fifth held out, a tenth for validation."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ bytes are profiled once, under whatever name.
 from __future__ import annotations
 
 import hashlib
-import importlib
 import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -116,11 +115,12 @@ def profiler() -> ModuleType:
             hint="install a C++ compiler (apt-get install g++), then: make clean build",
         )
     try:
-        return importlib.import_module("legato.profile")
+        from legato import profile
     except ModuleNotFoundError as error:
         raise ProfileError(
             f"measuring a clip needs {error.name}, which is not installed", hint="pip install 'legato-rtc[profile]'"
         ) from None
+    return profile
 
 
 def cache_folder() -> Path:

@@ -1,6 +1,6 @@
 """The calls that Concerto and RL-V train in, and the expert that Concerto imitates.
 
-Networks are windows of recorded 3G, 4G and Wi-Fi links (:mod:`legato.access_networks`), the scenario is ``mobile``.
+Networks are windows of recorded 3G, 4G and Wi-Fi links (:mod:`legato.links`), the scenario is ``mobile``.
 The expert of [concerto] section 3.1 "follows the bandwidth but remains slightly lower": it knows what the bottleneck
 will pass in the second to come and chooses the highest bitrate, in steps of 0.1 Mbit/s, that is no more than a share of
 it. Its choice for an observation is that of the interval to come, which the row of the step that ended with the
@@ -18,10 +18,10 @@ import numpy as np
 from gymnasium.vector import VectorWrapper
 from numpy.typing import NDArray
 
-from legato import access_networks, links
+from legato import links
 from legato.envs import CallVectorEnv
 from legato.errors import TrainingError
-from legato.links import TUNED, VALIDATION, Part
+from legato.links import TUNED, VALIDATION, Part, access_networks
 
 STEP_MBPS = 0.1
 CHOICES = 26

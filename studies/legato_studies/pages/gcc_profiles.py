@@ -3,7 +3,7 @@
     python -m legato_studies.pages gcc_profiles [--windows N]
 
 Links are windows of a minute of recorded traces, slowed to a mean of at most 1.25 Mbit/s, in which no second carries
-less than 50 kbit/s. The profile was tuned on the training windows of `legato.access_networks`; files that these are of
+less than 50 kbit/s. The profile was tuned on the training windows of `legato.links`; files that these are of
 are left out here, and so are the clips of training.
 """
 
@@ -19,9 +19,8 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from legato import access_networks
-from legato.access_networks import TEST_CLIPS
-from legato.links import HELD_OUT, files, live_windows, spread
+from legato.links import HELD_OUT, access_networks, files, live_windows, spread
+from legato.links.access_networks import TEST_CLIPS
 from legato.plan import Choice, shipped
 from legato.report.pages import Section
 from legato.results.query import parts

@@ -1,7 +1,7 @@
 """The controllers of papers in real calls, beside those they were compared with (``legato reproduce NAME --real``).
 
 Both ends are ours, in one process: real encoder, packets, encryption, sockets and decoder over the emulated link,
-which plays windows of recordings that no training saw (:mod:`legato.access_networks`). Calls run in real
+which plays windows of recordings that no training saw (:mod:`legato.links.access_networks`). Calls run in real
 time, so there are a few here instead of the paper's hundreds, unless more are requested.
 
 Missing: the papers' own links, clips and stacks, and audio.
@@ -17,11 +17,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from legato import access_networks, real_calls
+from legato import real_calls
 from legato.call import Pictures, vmaf
 from legato.call.session import CallProgress
 from legato.errors import CallError, Error
-from legato.links import HELD_OUT
+from legato.links import HELD_OUT, access_networks
 from legato.plan.record import read_plan
 from legato.results.query import query, version
 from legato.results.stats import Estimate, grouped_mean

@@ -37,8 +37,8 @@ def recipe(loss_weight: float = R3NET_LOSS_WEIGHT, over_weight: float = _OVER_WE
 
 def _calls(part: Part, duration_s: tuple[float, float], loss_weight: float, **choice: Any) -> Callable[[int], Any]:
     def make(envs: int) -> Any:
-        from legato import replayed
         from legato.envs import ReplayedVectorEnv
+        from legato.links import replayed
 
         # Calls of 15 s have room for the whole flow.
         whole = replayed.available(replayed.AS_PRINTED)

@@ -83,7 +83,7 @@ impl Config {
         }
     }
 
-    /// Found by a search on the training windows of `legato.access_networks` with the OpenH264 model: the shortest delay
+    /// Found by a search on the training windows of `legato.links` with the OpenH264 model: the shortest delay
     /// and stalls at a picture within 0.1 dB. A steeper window and the pacer's queue in it bound the queue, a line over
     /// fewer groups, less smoothed, against a lower threshold sees its growth earlier, and a rate measured over less time
     /// falls with the capacity; in exchange a back-off gives up less.

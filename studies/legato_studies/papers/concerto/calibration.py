@@ -12,8 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from legato import access_networks
-from legato.links import TUNED, spread
+from legato.links import TUNED, access_networks, spread
 from legato.plan import Choice, Plan
 from legato.report.pages import Section
 from legato.results.query import query

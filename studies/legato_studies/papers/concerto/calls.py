@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from legato import access_networks
-from legato.links import HELD_OUT, spread
+from legato.links import HELD_OUT, access_networks, spread
 from legato.plan import Choice, Plan
 from legato.results.query import query
 from legato.results.stats import NO_FIGURE

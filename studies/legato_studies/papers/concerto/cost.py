@@ -16,7 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from legato import _core, access_networks
+from legato import _core
+from legato.links import access_networks
 from legato.plan import Choice, shipped
 from legato.results.stats import Estimate, grouped_mean
 from legato.runs.sweep import sweep

@@ -21,8 +21,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from legato import access_networks
-from legato.links import HELD_OUT, TUNED
+from legato.links import HELD_OUT, TUNED, access_networks
 from legato.plan import Choice, Plan
 from legato.results.query import query
 from legato.results.stats import Estimate

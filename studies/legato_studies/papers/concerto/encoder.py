@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from legato import access_networks
 from legato.errors import Error
+from legato.links import access_networks
 from legato.plan import Choice, Plan, shipped
 from legato.results.query import query
 from legato.results.stats import FEWEST, Estimate, grouped_mean, of_groups

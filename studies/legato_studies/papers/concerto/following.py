@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from legato import access_networks
-from legato.links import HELD_OUT
+from legato.links import HELD_OUT, access_networks
 from legato.plan import Choice, Plan
 from legato.report import chart
 from legato.report.pages import Section

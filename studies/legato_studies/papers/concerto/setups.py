@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from legato import access_networks
-from legato.links import Part
+from legato.links import Part, access_networks
 from legato_studies.papers.reproduction import AS_PRINTED, STRICTER
 
 WEBRTC, SALSIFY, BEST_OF_TWO = "webrtc", "salsify as described", "salsify"

@@ -1,7 +1,7 @@
 """Concerto (docs/papers/concerto.md): its Fig. 7 to 24 and Tables 3 and 4 on recorded 3G, 4G and Wi-Fi links.
 
 Claims are judged in two set-ups, as printed and stricter (:mod:`legato_studies.papers.concerto.setups`). Nothing of a
-test is seen in training: files of traces and clips are others (:mod:`legato.access_networks`), and the shipped policies
+test is seen in training: files of traces and clips are others (:mod:`legato.links`), and the shipped policies
 were chosen by windows of training files. Calls of Fig. 19 to 21 have several seeds: they move where in the clip it
 begins.
 """
@@ -15,8 +15,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from legato import access_networks
-from legato.links import HELD_OUT
+from legato.links import HELD_OUT, access_networks
 from legato.plan import Plan
 from legato.report.pages import Section, counted
 from legato.results.query import version

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from legato.access_networks import ACCESSES
+from legato.links.access_networks import ACCESSES
 from legato.results.stats import NO_FIGURE, Estimate, of_separate_groups
 from legato_studies.papers import trainings
 from legato_studies.papers.concerto import design as concerto_design

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from legato import replayed
-from legato.links import HELD_OUT
+from legato.links import HELD_OUT, replayed
 from legato.plan import Choice, Plan, shipped
 from legato_studies.papers.reproduction import AS_PRINTED, STRICTER
 

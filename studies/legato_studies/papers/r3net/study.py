@@ -1,6 +1,6 @@
 """R3Net (docs/papers/r3net.md): its Table 1 and Figure 2 on networks absent from training, beside `ukf` and `gcc`.
 
-The paper's 1,150 test traces are private; ours are windows of recordings that no training saw (legato.replayed).
+The paper's 1,150 test traces are private; ours are windows of recordings that no training saw (legato.links.replayed).
 Each claim is judged in two set-ups (:mod:`legato_studies.papers.r3net.setups`): as printed and stricter. Figures of a
 controller are means over calls, as the paper's seem to be; what is judged are differences, call by call.
 """
