@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -166,81 +166,46 @@ class Call:
     """Its VMAF where it has one, and the parts of its frames' delay, drops and losses
     (:mod:`legato_studies.papers.clcc.causes`), where packets were logged."""
 
-    @property
-    def qoe_packet(self) -> float | None:
-        """[clcc] eq. (10)."""
-        if self.largest_delay_ms is None:
-            return None
-        delays_ms = (self.least_delay_ms, self.one_way_delay_p95_ms, self.largest_delay_ms)
-        return scores.qoe_packet(self.utilisation_ratio, *delays_ms, self.loss_ratio)
-
-    @property
-    def qoe_frame(self) -> float:
-        """[clcc] eq. (14)."""
-        return scores.qoe_frame(self.psnr_db_mean, self.frame_delay_mean_ms, self.frame_drop_ratio)
-
-    @property
-    def viewed_qoe_frame(self) -> float:
-        """The same of what was on screen, with the wait for it."""
-        return scores.qoe_frame(self.viewed_psnr_db_mean, self.viewed_delay_mean_ms, self.frame_drop_ratio)
-
-    @property
-    def rate_part(self) -> float:
-        """[clcc] eq. (7)."""
-        return scores.rate_part(self.utilisation_ratio)
-
-    @property
-    def delay_part(self) -> float | None:
-        """[clcc] eq. (8)."""
-        if self.largest_delay_ms is None:
-            return None
-        return scores.delay_part(self.least_delay_ms, self.one_way_delay_p95_ms, self.largest_delay_ms)
-
-    @property
-    def loss_part(self) -> float:
-        """[clcc] eq. (9)."""
-        return scores.loss_part(self.loss_ratio)
-
-    @property
-    def quality_part(self) -> float:
-        """[clcc] eq. (11)."""
-        return scores.quality_part(self.psnr_db_mean)
-
-    @property
-    def viewed_quality_part(self) -> float:
-        """The same of what was on screen."""
-        return scores.quality_part(self.viewed_psnr_db_mean)
-
-    @property
-    def frame_delay_part(self) -> float:
-        """[clcc] eq. (12)."""
-        return scores.frame_delay_part(self.frame_delay_mean_ms)
-
-    @property
-    def viewed_frame_delay_part(self) -> float:
-        """The same with the wait for what was on screen."""
-        return scores.frame_delay_part(self.viewed_delay_mean_ms)
-
-    @property
-    def drop_part(self) -> float:
-        """[clcc] eq. (13)."""
-        return scores.drop_part(self.frame_drop_ratio)
-
     def value(self, column: str) -> float | None:
-        """A figure, or a part of one."""
-        return self.parts.get(column) if column not in _OF_CALLS else getattr(self, column)
+        """A figure, a score or a part of one; ``None`` where the call has none."""
+        if column in SCORES:
+            return SCORES[column](self)
+        return getattr(self, column) if column in (*SUMMED_UP, "receiver_rate_bps") else self.parts.get(column)
+
+    @property
+    def delays_ms(self) -> tuple[float, float, float] | None:
+        """The least packet delay, its p95 and the largest, where packets were logged."""
+        largest_ms = self.largest_delay_ms
+        return None if largest_ms is None else (self.least_delay_ms, self.one_way_delay_p95_ms, largest_ms)
 
 
+def _qoe_packet(call: Call) -> float | None:
+    delays_ms = call.delays_ms
+    return delays_ms and scores.qoe_packet(call.utilisation_ratio, *delays_ms, call.loss_ratio)
+
+
+# [clcc] eq. (7) to (14); as viewed: of what was on screen, with the wait for it.
+SCORES: Mapping[str, Callable[[Call], float | None]] = {
+    "rate_part": lambda call: scores.rate_part(call.utilisation_ratio),
+    "delay_part": lambda call: call.delays_ms and scores.delay_part(*call.delays_ms),
+    "loss_part": lambda call: scores.loss_part(call.loss_ratio),
+    "qoe_packet": _qoe_packet,
+    "quality_part": lambda call: scores.quality_part(call.psnr_db_mean),
+    "viewed_quality_part": lambda call: scores.quality_part(call.viewed_psnr_db_mean),
+    "frame_delay_part": lambda call: scores.frame_delay_part(call.frame_delay_mean_ms),
+    "viewed_frame_delay_part": lambda call: scores.frame_delay_part(call.viewed_delay_mean_ms),
+    "drop_part": lambda call: scores.drop_part(call.frame_drop_ratio),
+    "qoe_frame": lambda call: scores.qoe_frame(call.psnr_db_mean, call.frame_delay_mean_ms, call.frame_drop_ratio),
+    "viewed_qoe_frame": lambda call: scores.qoe_frame(
+        call.viewed_psnr_db_mean, call.viewed_delay_mean_ms, call.frame_drop_ratio
+    ),
+}
 SUMMED_UP = (
     "utilisation_ratio", "one_way_delay_mean_ms", "one_way_delay_p95_ms", "loss_ratio", "psnr_db_mean", "ssim_db_mean",
     "frame_delay_mean_ms", "frame_drop_ratio", "height_mean", "viewed_psnr_db_mean", "viewed_ssim_db_mean",
     "viewed_delay_mean_ms",
 )  # fmt: skip
 """What a call has from the summary as it stands there."""
-_OF_CALLS = {
-    *SUMMED_UP, "receiver_rate_bps", "qoe_packet", "qoe_frame", "viewed_qoe_frame", "rate_part", "delay_part",
-    "loss_part", "quality_part", "viewed_quality_part", "frame_delay_part", "viewed_frame_delay_part", "drop_part",
-}  # fmt: skip
 
 
 def judge(calls: Sequence[Call]) -> list[Row]:
