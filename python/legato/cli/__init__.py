@@ -6,12 +6,12 @@ line and status 2. Ctrl-C ends in status 130 with what was finished left readabl
 
 from __future__ import annotations
 
+import functools
 import importlib
 import itertools
 import re
 import sys
 import traceback
-from importlib import metadata
 from typing import Annotated, Any
 
 import typer
@@ -46,8 +46,7 @@ class OncePerOption(typer.core.TyperCommand):
 
 
 _VERBS = (
-    "demo", "run", "compare", "leaderboard", "call", "link", "conformance", "gap", "report", "replay", "rtp-log",
-    "reproduce", "train", "profile",
+    "demo", "run", "compare", "call", "link", "conformance", "gap", "report", "replay", "rtp-log", "train", "profile",
 )  # fmt: skip
 _GROUPS = ("traces", "controllers", "policy")
 _OF_STUDIES = ("leaderboard", "reproduce")
@@ -68,16 +67,23 @@ def _add_missing(verb: str, package: str) -> None:
         raise Error(f"{verb} needs the package {package}, which is not installed", f"pip install {package}")
 
 
-_installed = {point.name: point for point in metadata.entry_points(group="legato.verbs")}
-for _verb in dict.fromkeys((*_VERBS, *sorted(_installed))):
-    if _verb in _installed:
-        _add(_verb, _installed[_verb].load())
-    elif _verb in _OF_STUDIES:
-        _add_missing(_verb, "legato-studies")
-    else:
-        _add(_verb, importlib.import_module(f"legato.cli.{_verb.replace('-', '_')}"))
+for _verb in _VERBS:
+    _add(_verb, importlib.import_module(f"legato.cli.{_verb.replace('-', '_')}"))
 for _group in _GROUPS:
     app.add_typer(importlib.import_module(f"legato.cli.{_group}").app, name=_group)
+
+
+@functools.cache
+def _add_further() -> None:
+    """Verbs of other packages. Not where one of our own was typed: to ask what is installed takes a while."""
+    from importlib import metadata
+
+    installed = {point.name: point for point in metadata.entry_points(group="legato.verbs")}
+    for verb in sorted({*installed, *_OF_STUDIES} - {*_VERBS, *_GROUPS}):
+        if verb in installed:
+            _add(verb, installed[verb].load())
+        else:
+            _add_missing(verb, "legato-studies")
 
 
 def _print_version(wanted: bool) -> None:
@@ -112,6 +118,8 @@ def status_of(arguments: list[str]) -> int:
         for argument in arguments:
             if not specs.is_text(argument):
                 raise Error(specs.not_text(argument), "rename it: run folders and pages record names as text")
+        if not {*_VERBS, *_GROUPS}.intersection(arguments[:1]):
+            _add_further()
         result: Any = app(arguments, prog_name="legato", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):  # terminal.watch has said what there is
         return 130
