@@ -174,7 +174,7 @@ class Call:
 
     @property
     def delays_ms(self) -> tuple[float, float, float] | None:
-        """The least packet delay, its p95 and the largest, where packets were logged."""
+        """The smallest packet delay, its p95 and the largest, where packets were logged."""
         largest_ms = self.largest_delay_ms
         return None if largest_ms is None else (self.least_delay_ms, self.one_way_delay_p95_ms, largest_ms)
 
