@@ -28,6 +28,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Fills the parts of the navigation that are as long as a folder."""
     parts = {
         "Papers": [{path.stem: f"docs/papers/{path.name}"} for path in sorted((ROOT / "docs/papers").glob("*.md"))],
+        "Notebooks": [{p.stem: p.relative_to(ROOT).as_posix()} for p in sorted(ROOT.glob("studies/notebooks/**/*.md"))],
         "Policies": [
             {p.parent.name: p.relative_to(ROOT).as_posix()} for p in sorted(ROOT.glob("policies/*/README.md"))
         ],
