@@ -98,6 +98,17 @@ fn believed(link: &mut Link) -> [f64; 3] {
     link.controller.path.believed().map(ByteRate::get)
 }
 
+/// Its place in the list of causes.
+fn why(link: &mut Link) -> f64 {
+    let mut why = f64::NAN;
+    link.controller.observe(&mut |name, value| {
+        if name == "legato_why" {
+            why = value;
+        }
+    });
+    why
+}
+
 fn kbps(decision: &Decision) -> f64 {
     decision.target_bitrate.as_kbps_f64()
 }
@@ -254,6 +265,21 @@ fn nothing_is_believed_until_gauges_are_read_and_then_on_every_route() {
     assert!(link.controller.path.belief.is_some());
 }
 
+/// 800 kbit/s pass; the application then wants no more than 300, then 6,000 again, and feedback stops.
+#[test]
+fn what_holds_the_rate_is_recorded() {
+    let mut link = Link::new();
+    link.pictures(0..90, 100.0);
+    assert!([Why::Capacity, Why::Backlog].map(|why| f64::from(why as u8)).contains(&why(&mut link)));
+    let few = RateLimits { max: DataRate::from_kbps(300), ..LIMITS };
+    link.controller.on_event(Timestamp::from_secs(3), &Event::Limits(few));
+    assert_eq!(why(&mut link), f64::from(Why::Application as u8));
+    link.controller.on_event(Timestamp::from_secs(3), &Event::Limits(LIMITS));
+    link.controller.path.silence.on_packet_sent(Timestamp::from_secs(3));
+    link.controller.on_event(Timestamp::from_secs(5), &Event::Deadline);
+    assert_eq!(why(&mut link), f64::from(Why::Silence as u8));
+}
+
 #[test]
 fn a_new_route_is_measured_anew() {
     let mut link = Link::new();
@@ -324,6 +350,7 @@ fn marks_lower_the_rate() {
     link.behind = |report| report.ce = true;
     link.pictures(151..181, 100.0);
     let after = link.picture(181 * 33, 100.0);
+    assert_eq!(why(&mut link), f64::from(Why::Marks as u8));
     assert!(after.target_bitrate.as_bps_f64() < 0.5 * before.as_bps_f64());
     assert_eq!(after.pacing.burst, Some(DataSize::ZERO));
 }

@@ -2,7 +2,7 @@
 
 use legato_units::{ByteRate, Bytes, Seconds};
 
-/// What holds the rate.
+/// What holds the rate. The gauge `legato_why` is its place in this list, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// Nothing but what the link passes.
@@ -17,6 +17,8 @@ pub enum Why {
     Marks,
     /// Feedback stays away.
     Silence,
+    /// The maximum of the application.
+    Application,
 }
 
 /// So little is sent and passed, even where nothing is: no ratio is infinite.

@@ -359,6 +359,8 @@ impl RateController for Legato {
         }
         gauge("legato_own_loss_ratio", losses.trial.own_ratio());
         gauge("legato_loss_limit_ratio", losses.trial.rate_ratio());
+        let asks_for_less = self.plan.limit.target > self.limits.max.into();
+        gauge("legato_why", f64::from(if asks_for_less { Why::Application } else { self.plan.limit.why } as u8));
     }
 }
 
