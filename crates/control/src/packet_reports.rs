@@ -229,6 +229,21 @@ fn longer(burst: &Burst<ReportedPacket>, packet: &ReportedPacket) -> Option<Burs
 }
 
 impl<'a> ReportRun<'a> {
+    /// Whether its packets arrived at all.
+    #[inline]
+    pub fn arrived(&self) -> bool {
+        !matches!(self.fate, RunFate::Missing)
+    }
+
+    /// When the packet at a place arrived, if there is one and the report says so.
+    #[inline]
+    pub fn arrival(&self, place: u16) -> Option<PeerTimestamp> {
+        match self.fate {
+            RunFate::Arrived(times) => times.get(usize::from(place)).copied(),
+            RunFate::ArrivedUntimed | RunFate::Missing => None,
+        }
+    }
+
     /// Its packets.
     #[inline]
     pub fn reports(self) -> impl DoubleEndedIterator<Item = PacketReport> + Clone + use<'a> {

@@ -1,7 +1,6 @@
 //! What each arrival says of the link: the queue it met, and how long the link took for it.
 
 use super::windowed_min::WindowedMin;
-use crate::PacketReport;
 use legato_units::{PeerTimestamp, TimeDelta, Timestamp};
 
 /// Reads arrivals in the order of their packets.
@@ -46,13 +45,8 @@ impl Arrivals {
         self.window = if stands { STANDING_BASE_DELAY_WINDOW } else { BASE_DELAY_WINDOW };
     }
 
-    /// Read a report; `None` if the packet was lost, came without a time, or was overtaken.
-    pub fn read(&mut self, report: &PacketReport) -> Option<Arrival> {
-        self.read_times(report.departure, report.arrival()?)
-    }
-
     /// Read a packet that left and came at these times, each by a clock of its own; `None` if it was overtaken.
-    pub fn read_times(&mut self, departure: Timestamp, arrival: PeerTimestamp) -> Option<Arrival> {
+    pub fn read(&mut self, departure: Timestamp, arrival: PeerTimestamp) -> Option<Arrival> {
         let delay_ns = arrival.as_nanos() - departure.as_nanos();
         let base_ns = self.base.after(departure, delay_ns, self.window);
         if self.last_arrival.is_some_and(|last| arrival < last) {
@@ -97,25 +91,14 @@ impl BurstPlaces {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Fate, PacketKind};
-    use legato_units::DataSize;
 
-    fn report(departure_ms: i64, arrival_ms: Option<i64>) -> PacketReport {
-        PacketReport {
-            transport_seq: 0,
-            ssrc: 1,
-            size: DataSize::from_bytes(1_200),
-            departure: Timestamp::from_millis(departure_ms),
-            fate: arrival_ms.map_or(Fate::Missing, |ms| Fate::Arrived(Some(PeerTimestamp::from_nanos(ms * 1_000_000)))),
-            ce: false,
-            kind: PacketKind::Video,
-            probe_cluster: None,
-            place: None,
-        }
+    fn arrives(arrivals: &mut Arrivals, departure_ms: i64, arrival_ms: i64) -> Option<Arrival> {
+        let arrival = PeerTimestamp::from_nanos(arrival_ms * 1_000_000);
+        arrivals.read(Timestamp::from_millis(departure_ms), arrival)
     }
 
     fn read(arrivals: &mut Arrivals, departure_ms: i64, arrival_ms: i64) -> (i64, i64, bool) {
-        let arrival = arrivals.read(&report(departure_ms, Some(arrival_ms))).expect("it came in order");
+        let arrival = arrives(arrivals, departure_ms, arrival_ms).expect("it came in order");
         (arrival.queuing.as_millis(), arrival.service.as_millis(), arrival.found_idle)
     }
 
@@ -141,12 +124,11 @@ mod tests {
     }
 
     #[test]
-    fn lost_and_overtaken_packets_are_passed_over() {
+    fn overtaken_packets_are_passed_over() {
         let mut arrivals = Arrivals::default();
         read(&mut arrivals, 0, 30);
-        assert!(arrivals.read(&report(1, None)).is_none());
         read(&mut arrivals, 2, 40);
-        assert!(arrivals.read(&report(3, Some(38))).is_none());
+        assert!(arrives(&mut arrivals, 3, 38).is_none());
         assert_eq!(read(&mut arrivals, 4, 45), (11, 5, false));
     }
 

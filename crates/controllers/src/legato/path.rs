@@ -6,11 +6,11 @@ use super::delivered::Delivered;
 use super::losses::Losses;
 use super::marks::Marks;
 use super::share::Share;
+use legato_control::TransportFeedback;
 use legato_control::estimate::arrivals::{Arrival, Arrivals, BurstPlaces};
 use legato_control::estimate::belief::{Belief, Evidence};
 use legato_control::estimate::silence::Silence;
-use legato_control::{PacketReport, TransportFeedback};
-use legato_units::{ByteRate, Bytes, DataSize, PeerTimestamp, Seconds, Timestamp};
+use legato_units::{ByteRate, Bytes, DataSize, Seconds, Timestamp};
 
 /// The state of the path: void when the route changes.
 #[derive(Clone, Debug)]
@@ -70,51 +70,45 @@ impl PathState {
     /// Read every report.
     pub fn read(&mut self, now: Timestamp, feedback: &TransportFeedback) -> Seen {
         let (mut seen, mut newest) = (Seen::default(), None);
-        let mut reports = feedback.reports.iter().peekable();
-        while let Some(report) = reports.next() {
-            let place = self.places.next(report.departure);
-            self.losses.read(place, !report.arrived());
-            match report.arrived() {
-                true => {
-                    seen.arrived += report.size;
-                    self.marks.count(report.ce);
-                }
-                false => {
+        let mut runs = feedback.reports.runs().peekable();
+        while let Some(run) = runs.next() {
+            let behind = runs.peek().and_then(|next| next.arrival(0));
+            for index in 0..run.burst.packets {
+                let packet = run.burst.get(index);
+                let place = self.places.next(packet.departure);
+                self.losses.read(place, !run.arrived());
+                if run.arrived() {
+                    seen.arrived += packet.size;
+                    self.marks.count(run.ce);
+                } else {
                     seen.lost = true;
-                    seen.evidence.lost(report.size);
+                    seen.evidence.lost(packet.size);
                 }
+                let came = run.arrival(index);
+                let overtaken = came.zip(run.arrival(index + 1).or(behind)).is_some_and(|(came, next)| next < came);
+                if overtaken || (!run.arrived() && self.losses.were_passed()) {
+                    // The link worked on it, behind which it was overtaken or lost; its arrival does not show when.
+                    self.passed += packet.size;
+                    continue;
+                }
+                if !run.arrived() && self.losses.trial.own_ratio() > 0.0 {
+                    self.lost_in_row += packet.size;
+                }
+                let Some(arrival) = came.and_then(|came| self.arrivals.read(packet.departure, came)) else { continue };
+                self.share.read(&arrival);
+                seen.evidence.arrived(&arrival, packet.size);
+                if arrival.found_idle && packet.place.map_or(place == 0, |place| place.index == 0) {
+                    self.share.count_wait(arrival.queuing, self.capacity.passing());
+                }
+                let passed = self.passed_with(packet.size, &arrival);
+                self.capacity.read(&arrival, passed);
+                newest = Some((arrival.departure, arrival.queuing));
             }
-            let next = reports.peek().and_then(PacketReport::arrival);
-            if self.passed_unseen(&report, next) {
-                self.passed += report.size;
-                continue;
-            }
-            if !report.arrived() && self.losses.trial.own_ratio() > 0.0 {
-                self.lost_in_row += report.size;
-            }
-            let Some(arrival) = self.arrivals.read(&report) else { continue };
-            self.share.read(&arrival);
-            seen.evidence.arrived(&arrival, report.size);
-            if arrival.found_idle && report.place.map_or(place == 0, |place| place.index == 0) {
-                self.share.count_wait(arrival.queuing, self.capacity.passing());
-            }
-            let passed = self.passed_with(report.size, &arrival);
-            self.capacity.read(&arrival, passed);
-            newest = Some((arrival.departure, arrival.queuing));
         }
         if let Some((departure, queuing)) = newest {
             self.backlog.on_arrival(now, departure, queuing);
         }
         seen
-    }
-
-    /// Whether the link worked on a packet of which its arrival does not show when: one that the next one overtook behind
-    /// the link, or that was lost there.
-    fn passed_unseen(&self, report: &PacketReport, next: Option<PeerTimestamp>) -> bool {
-        match report.arrival() {
-            Some(arrival) => next.is_some_and(|next| next < arrival),
-            None => !report.arrived() && self.losses.were_passed(),
-        }
     }
 
     /// The bytes that the link worked on until an arrival, with those that passed unseen before it.
@@ -161,7 +155,7 @@ mod tests {
     use super::*;
     use crate::legato::capacity::SmallFrames;
     use legato_control::RateLimits;
-    use legato_units::{DataRate, PerSecond, TimeDelta};
+    use legato_units::{DataRate, PeerTimestamp, PerSecond, TimeDelta};
 
     const LIMITS: RateLimits =
         RateLimits { min: DataRate::from_kbps(50), start: DataRate::from_kbps(300), max: DataRate::from_mbps(6) };

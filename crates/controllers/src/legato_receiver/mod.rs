@@ -157,7 +157,7 @@ impl PathState {
         self.first_packet.get_or_insert(now);
         let Some(departure) = packet.departure.map(|at| Timestamp::from_nanos(at.as_nanos())) else { return };
         let Some(begins) = self.bursts.begins(departure) else { return };
-        let Some(arrival) = self.arrivals.read_times(departure, PeerTimestamp::from_nanos(now.as_nanos())) else {
+        let Some(arrival) = self.arrivals.read(departure, PeerTimestamp::from_nanos(now.as_nanos())) else {
             return;
         };
         self.share.read(&arrival);
