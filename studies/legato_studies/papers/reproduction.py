@@ -296,6 +296,18 @@ def pairs(calls: Sequence[Any], own: str, other: str, key: Callable[[Any], Hasha
 
 Figure = tuple[str, float, int]
 """A column of a table of means: its title, what values are multiplied by, and digits behind the point."""
+SEEN: Mapping[str, Figure] = {
+    "viewed_delay_p95_ms": ("p95 frame delay as viewed ms", 1.0, 0),
+    "on_time_150ms_ratio": ("on time, 150 ms %", 100.0, 1),
+    "stall_ratio": ("time stalled %", 100.0, 2),
+    "utilisation_ratio": ("utilisation %", 100.0, 0),
+    "loss_ratio": ("loss %", 100.0, 1),
+    "qoe_p": ("QoE p", 1.0, 3),
+    "qoe_d": ("QoE d", 1.0, 3),
+    "viewed_qoe_p": ("QoE p as viewed", 1.0, 3),
+    "viewed_qoe_d": ("QoE d as viewed", 1.0, 3),
+}
+"""Columns of the means behind a paper's figures, by the columns of calls."""
 Means = tuple[str, Sequence[float | None]]
 """A row of such a table: its name, and a mean for each column."""
 
