@@ -24,7 +24,7 @@ TESTS = re.compile(r"^#\[cfg\(test\)\]\n(?:#\[path[^\n]*\n)?mod \w+ ?[{;]", re.M
 
 def main(root: Path) -> int:
     graphs = {crate: imports(crate) for crate in sorted((root / "crates").glob("*/src"))}
-    graphs[root / "python/legato"] = python(root / "python/legato")
+    graphs |= {package: python(package) for package in (root / "python/legato", root / "studies/legato_studies")}
     bad = []
     for place, graph in graphs.items():
         for circle in circles(graph):
