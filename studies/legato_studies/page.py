@@ -115,7 +115,7 @@ def render(template: str, values: Mapping[str, Any]) -> str:
 
 def markdown(sections: Iterable[Section]) -> str:
     """Of each section the title, the note and the table, an empty line apart."""
-    return _shown([_document(section) for section in sections])
+    return str(_shown([_document(section) for section in sections]))
 
 
 _FIELDS = ("title", "note", "columns", "rows")

@@ -75,7 +75,8 @@ def openh264(clip: Clip, pictures: Pictures, budget_bytes: float, answer: str, l
         pictures.width, pictures.height, float(clip.fps), bitrate_bps, slices=SLICES, long_term=long_term
     )
     decoder, random = Decoder(pictures), np.random.default_rng(19)
-    came, fresh, lossy, shown, sizes, slices = [], [0], [], [], [], []
+    came: list[bool] = []
+    fresh, lossy, shown, sizes, slices = [0], [], [], [], []
     key_wanted = False
     for index in range(len(pictures.luma)):
         if index >= REPORT_AFTER:
@@ -110,7 +111,8 @@ def libvpx(clip: Clip, pictures: Pictures, budget_bytes: float, codec: str, loss
     bitrate_bps = round(budget_bytes * 8 * float(clip.fps))
     encoder = _core.ResilientVpx(codec, pictures.width, pictures.height, float(clip.fps), bitrate_bps)
     decoder, random = Decoder(pictures, codec), np.random.default_rng(19)
-    came, lossy, shown, sizes, packets = [], [], [], [], []
+    came: list[bool] = []
+    lossy, shown, sizes, packets = [], [], [], []
     for index in range(len(pictures.luma)):
         if index >= REPORT_AFTER:
             encoder.report(index - REPORT_AFTER, came[index - REPORT_AFTER])

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 
 import numpy as np
 
@@ -87,7 +87,7 @@ def budget_bytes(library: X264, clip: Clip, pictures: Pictures, kbps: int) -> fl
     return float(np.mean([coded.size_bytes for coded in plain[FIRST:]]))
 
 
-def _x264(library: X264, clip: Clip, pictures: Pictures, kbps: int) -> Iterator[Row]:
+def _x264(library: X264, clip: Clip, pictures: Pictures, kbps: int) -> Generator[Row, None, float]:
 
     def row(codec: str, figure: str, value: float) -> Row:
         return Row(clip.name, kbps, codec, figure, float(value))
@@ -106,8 +106,8 @@ def _x264(library: X264, clip: Clip, pictures: Pictures, kbps: int) -> Iterator[
         for first in windows(len(pictures.luma)):
             concealed.append(_concealed(pictures, sliced, first, loss, random))
             restored.append(_restored(pictures, fec, first, loss, random))
-        yield row("x264, concealed", f"loss {loss}", np.mean(concealed))
-        yield row("x264, Reed-Solomon", f"loss {loss}", np.mean(restored))
+        yield row("x264, concealed", f"loss {loss}", float(np.mean(concealed)))
+        yield row("x264, Reed-Solomon", f"loss {loss}", float(np.mean(restored)))
     return float(sizes.mean())
 
 
@@ -132,7 +132,8 @@ def _concealed(pictures: Pictures, coded: list[Coded], first: int, loss: float, 
 
 
 def _restored(pictures: Pictures, coded: list[Coded], first: int, loss: float, random: np.random.Generator) -> float:
-    shown, frozen = [], False
+    shown: list[np.ndarray] = []
+    frozen = False
     for index in range(first, first + WINDOW):
         data = sum(coded[index].slices)
         packets = round(data / (1 - PARITY))
@@ -178,7 +179,7 @@ def _hybrid(
     random = np.random.default_rng(19)
     for loss in LOSSES:
         values = [_window(pictures, stream, first, loss, random) for first in windows(len(pictures.luma))]
-        yield row(f"loss {loss}", np.mean(values))
+        yield row(f"loss {loss}", float(np.mean(values)))
     if copies == 1:
         yield from (row(figure, value) for figure, value in _after_half(pictures, budget, packets, copies, clean[0]))
 
@@ -204,7 +205,8 @@ def _after_half(
     for reported in (False, True):
         encoder = _core.HybridEncoder(pictures.width, pictures.height, min_packets=packets, motion_copies=copies)
         decoder = _core.HybridDecoder()
-        reports, shown, differs = [], [], 0
+        reports: list[tuple[int, list[int], int]] = []
+        shown, differs = [], 0
         for index in range(min(at + 31, len(pictures.luma))):
             if reported and index >= REPORT_AFTER:
                 encoder.acknowledge(*reports[index - REPORT_AFTER])

@@ -36,7 +36,7 @@ def errors_db(path: Path, profile: Path, *, height: int, seeds: int, frames: int
         median = np.median(play.ssim_db, axis=0)
         models = [modelled(profile, height, play.targets, play.came, later_ratio=float(share))[1] for share in SHARES]
         rows.append(np.mean(np.abs(np.stack(models) - median)[:, skip:], axis=1))
-    return np.mean(rows, axis=0)
+    return np.asarray(np.mean(rows, axis=0))
 
 
 def report(errors: dict[str, np.ndarray]) -> str:

@@ -24,7 +24,7 @@ import numpy as np
 
 from legato import _core
 from legato.profile.clip import Clip, Pictures, read_clip
-from legato.profile.hybrid_tables import Receiver, Stream
+from legato.profile.hybrid_tables import Frame, Receiver, Stream
 from legato.profile.tables import quality
 from legato_studies import command
 from legato_studies.codecs.measured import mean_of
@@ -120,14 +120,17 @@ def real(
     """Bytes of each frame, SSIM in dB of what is shown, and how many of its packets came."""
     stream, receiver = Stream(pictures), Receiver(pictures)
     order = contents(clip, len(targets))
-    sent, sizes, shown = [], [], []
+    sizes, shown = [], []
+    sent: list[tuple[Frame, list[int]]] = []
     for at, (index, target) in enumerate(zip(order, targets, strict=True)):
         if at >= REPORT_AFTER:
             stream.report(*sent[at - REPORT_AFTER])
         frame = stream.encode(index, target / 8 / float(clip.fps))
         kept = choice(at, len(frame.packets))
         kept = kept if at else list(range(len(frame.packets)))  # a call that begins without a picture asks for another
-        shown.append(receiver.show(frame, kept))
+        luma = receiver.show(frame, kept)
+        assert luma is not None  # the first frame comes whole
+        shown.append(luma)
         sent.append((frame, kept))
         sizes.append(frame.size_bytes)
     ssim_db, _ = quality(pictures.luma[order], np.stack(shown))

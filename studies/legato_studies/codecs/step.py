@@ -96,7 +96,7 @@ def response(sizes: Sequence[int], of_frame: NDArray[np.int64], changes: Sequenc
     frames = BINS * BIN_FRAMES
     bits = 8.0 * np.array([sizes[first : first + frames] for first in changes])
     binned = bits.reshape(len(changes), BINS, BIN_FRAMES).sum(axis=2)
-    return binned / (np.array([of_frame[first] for first in changes])[:, None] * BIN_FRAMES / FPS)
+    return np.asarray(binned / (np.array([of_frame[first] for first in changes])[:, None] * BIN_FRAMES / FPS))
 
 
 def _sizes(contestant: Contestant, clip: Clip, pictures: Pictures, profile: Path, plan: NDArray[np.int64]) -> list[int]:
@@ -187,7 +187,7 @@ def measure(
 
 def error(model: Response, real: Response, side: str = "fall") -> Array:
     """Model over real, minus 1, of each bin's mean over the changes."""
-    return getattr(model, side).mean(axis=0) / getattr(real, side).mean(axis=0) - 1.0
+    return np.asarray(getattr(model, side).mean(axis=0) / getattr(real, side).mean(axis=0) - 1.0)
 
 
 def excess_ms(ratios: Array) -> float:

@@ -107,8 +107,8 @@ def leaderboard(
     def watch(name: str) -> Callable[[Progress], None] | None:
         return None if on_progress is None else lambda progress: on_progress(name, progress)
 
-    how = {"threads": threads, "resume": resume}
-    board = {}
+    how: dict[str, Any] = {"threads": threads, "resume": resume}
+    board: dict[str, Any] = {}
     if "networks" in parts:
         found = []
         for encoder in encoders:

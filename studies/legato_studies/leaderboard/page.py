@@ -120,8 +120,8 @@ def _pictures(board: Board, order: Sequence[str]) -> list[Section]:
             hint = f"{name}: p95 {delay:.0f} ms, {picture:.2f} dB, stalled {100 * stalled:.2f} %"
             points.append(Point(name, delay, picture, COLOURS.get(name, "other"), hint))
     rows = [
-        Bar(name, 100 * share.mean, *(None if end is None else 100 * end for end in (share.low, share.high)),
-            COLOURS.get(name, "other"))
+        Bar(name, 100 * share.mean, None if share.low is None else 100 * share.low,
+            None if share.high is None else 100 * share.high, COLOURS.get(name, "other"))
         for name, share in tables.standing(board).items()
         if share.mean is not None
     ]  # fmt: skip

@@ -53,7 +53,8 @@ def one(name: str, arguments: Sequence[str]) -> int:
 
 def page_of(name: str) -> Page | Tables:
     """The page that a module declares."""
-    return importlib.import_module(f"legato_studies.pages.{name}").PAGE
+    page: Page | Tables = importlib.import_module(f"legato_studies.pages.{name}").PAGE
+    return page
 
 
 if __name__ == "__main__":

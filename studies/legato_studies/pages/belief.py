@@ -12,7 +12,7 @@ import tempfile
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
@@ -90,7 +90,7 @@ def called(chosen: Sequence[tuple[str, Path, str]]) -> list[Call]:
     return calls
 
 
-def rows(sql: str, file: Path) -> list[tuple]:
+def rows(sql: str, file: Path) -> list[tuple[Any, ...]]:
     """What a query finds in a file."""
     return duckdb.execute(sql, [[str(file)]]).fetchall()
 
@@ -127,7 +127,7 @@ def covered(call: Call, rates: np.ndarray, bins: int) -> np.ndarray:
     """How often the link's rate is not above each gauge, in percent."""
     true = ahead(rates, bins)[WARM_UP_BINS:, None]
     known = ~np.isnan(true[:, 0]) & ~np.isnan(call.gauges[WARM_UP_BINS:]).any(axis=1)
-    return 100 * (true[known] <= call.gauges[WARM_UP_BINS:][known]).mean(axis=0)
+    return np.asarray(100 * (true[known] <= call.gauges[WARM_UP_BINS:][known]).mean(axis=0))
 
 
 def coverage(calls: Sequence[Call], bins: int, *, left: bool = False) -> list[Estimate]:
@@ -150,8 +150,9 @@ def said(estimate: Estimate) -> str:
     """A percentage with its interval."""
     if estimate.mean is None:
         return ""
-    ends = "" if estimate.low is None else f" ({max(estimate.low, 0.0):.0f} to {min(estimate.high, 100.0):.0f})"
-    return f"{estimate.mean:.1f}{ends}"
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.mean:.1f}"
+    return f"{estimate.mean:.1f} ({max(estimate.low, 0.0):.0f} to {min(estimate.high, 100.0):.0f})"
 
 
 def covers(calls: Sequence[Call], bins: int) -> Section:

@@ -9,7 +9,6 @@ Times are of this machine; instructions, which callgrind counts, hardly depend o
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 import tempfile
@@ -32,7 +31,7 @@ def play(options: Options) -> Found:
         raise SystemExit(f"{program}: is not built: {build}")
     rows = json.loads(subprocess.run([program], capture_output=True, encoding="utf-8", check=True).stdout)
     idle = instructions(program, "fixed")
-    counts = {row["controller"]: instructions(program, row["controller"]) for row in rows}
+    counts = {row["controller"]: instructions(program, row["controller"]) or 0.0 for row in rows}
     columns = {
         "controller": lambda row: f"`{row['controller']}`" + (", without its network" if row["learned"] else ""),
         "feedback, ns": lambda row: f"{row['feedback_ns']:.0f}",
@@ -60,7 +59,7 @@ def callgrind(command: list[str | Path]) -> int:
     with tempfile.TemporaryDirectory() as place:
         tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={place}/out"]
         said = subprocess.run([*tool, *command], capture_output=True, encoding="utf-8", check=True).stderr
-    return int(re.search(r"Collected : (\d+)", said)[1])
+    return int(said.partition("Collected : ")[2].split()[0])
 
 
 def processor() -> str:

@@ -27,7 +27,7 @@ from legato.report.pages import Section
 from legato_studies.page import Found, Options, Page
 from legato_studies.timed_calls import TimedCall, in_time
 
-KINDS: Mapping[str, Mapping[str, str]] = {
+KINDS: Mapping[str, Mapping[str, Any]] = {
     "hybrid": {"codec": "hybrid"},
     "h264": {"codec": "h264"},
     "h264-parity": {"codec": "h264", "parity": "0.2"},

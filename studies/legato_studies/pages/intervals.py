@@ -55,7 +55,7 @@ def study(shape: Draw, networks: int, repetitions: int, draw: np.random.Generato
     clips = np.array(CLIP_EFFECTS)[None, :, None, None]
     of_clip = 0.4 * draw.normal(size=(networks, len(CLIP_EFFECTS), 1, repetitions))
     of_seed = 0.6 * draw.normal(size=(networks, len(CLIP_EFFECTS), SEEDS, repetitions))
-    return (own + clips + of_clip + of_seed).reshape(networks, -1, repetitions)
+    return np.asarray(own + clips + of_clip + of_seed).reshape(networks, -1, repetitions)
 
 
 def recorded() -> dict[str, Array]:
@@ -187,7 +187,7 @@ def _studentised(calls: Array) -> Array:
     variance = np.maximum(weights @ off**2 - moved**2, 0.0) / (len(off) - 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(variance > 1e-18, moved / np.sqrt(variance), np.sign(moved) * 1e6)
-    return np.nan_to_num(ratio)
+    return np.asarray(np.nan_to_num(ratio))
 
 
 def coverage(ends: Ends, truth: float) -> float:

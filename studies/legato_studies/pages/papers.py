@@ -46,7 +46,9 @@ def paper_of(found: dict[str, Any]) -> Paper:
     """How a paper's figures are shown."""
     if found.get("real"):
         return real_calls.shown(found["paper"])
-    return importlib.import_module(f"legato_studies.papers.{found['paper'].replace('-', '_')}.study").PAPER
+    study = importlib.import_module(f"legato_studies.papers.{found['paper'].replace('-', '_')}.study")
+    paper: Paper = study.PAPER
+    return paper
 
 
 def page_of(kept: Path) -> Path:
@@ -142,7 +144,7 @@ def verdicts(found: dict[str, Any], of: Callable[[str], bool]) -> str:
     """How many claims of each table have each verdict, in the set-ups side by side, as Markdown."""
     paper = paper_of(found)
     rows = [row for row in found["rows"] if row["verdict"] in COUNTED]
-    setups = [setup for setup in SETUPS if any(row.get("setup") == setup for row in rows)] or [None]
+    setups: list[str | None] = [one for one in SETUPS if any(row.get("setup") == one for row in rows)] or [None]
     cells = []
     for name, title in paper.tables.items():
         own = [row for row in rows if row["table"] == name]

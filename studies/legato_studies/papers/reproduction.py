@@ -241,8 +241,7 @@ class Reproduction:
             line: list[str | Cell] = [name, paper.published(next(iter(of_name.values())))]
             for setup in setups:
                 row = of_name.get(setup)
-                shown = row and [paper.number(row.mean), paper.interval(row), self._verdict(row)]
-                line += shown or ["–", "–", "–"]
+                line += [paper.number(row.mean), paper.interval(row), self._verdict(row)] if row else ["–", "–", "–"]
             cells.append(line)
         head = [column for setup in setups for column in (setup, "interval", Cell("verdict", "verdict"))]
         notes = (f"{setup.capitalize()}: {paper.note([row for row in rows if row.setup == setup])}" for setup in setups)
@@ -340,7 +339,7 @@ def play(
             made = (now.calls_done, now.simulated_s, now.wall_s)
             if on_progress is not None:
                 calls_done, simulated_s, wall_s = (sum(pair) for pair in zip(before, made, strict=True))
-                on_progress(Progress(calls_done, calls, simulated_s, wall_s))
+                on_progress(Progress(int(calls_done), calls, simulated_s, wall_s))
 
         run = sweep(plan, folder / name, threads=threads, resume=True, on_progress=watched)
         done = done[0] + run.calls, done[1] + run.simulated_s, done[2] + run.wall_s

@@ -47,6 +47,6 @@ def make(plan: Callable[[], Sequence[Training]], figures: str, on_training: OnTr
         if on_training is not None:
             on_training(f"{training.recipe.name}, seed {training.seed}", number, len(todo))
         if not (training.place / "policy" / "last" / "policy.toml").is_file():
-            how = {"seed": training.seed, "steps": training.steps, "resume": training.place.exists()}
-            run.train(training.recipe, training.place, **how)
+            begun = training.place.exists()
+            run.train(training.recipe, training.place, seed=training.seed, steps=training.steps, resume=begun)
     return time.monotonic() - started

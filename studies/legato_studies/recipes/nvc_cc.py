@@ -49,8 +49,7 @@ def calls(
             "video.clip_fps": PICTURES_PER_S,
             **(options or {}),
         }
-        how = {"staggered": staggered, "options": changes, "config": config}
-        return nvc_cc.calls(number, controller, reward, safeguard, **how)
+        return nvc_cc.calls(number, controller, reward, safeguard, staggered=staggered, options=changes, config=config)
 
     return JoinedVectorEnv([part(height, number) for height, number in zip(HEIGHTS, numbers, strict=True) if number])
 

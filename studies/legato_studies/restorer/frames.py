@@ -89,7 +89,7 @@ def scale(states: npt.NDArray[np.uint8], cell: int) -> Plane:
     at once."""
     levels = np.exp2(np.clip(states[..., 2].astype(np.float32) / 32, 1, 5)) / 255
     side = MACROBLOCK // cell
-    return np.repeat(np.repeat(levels, side, 0), side, 1)[None]
+    return np.asarray(np.repeat(np.repeat(levels, side, 0), side, 1)[None], np.float32)
 
 
 MEANS = ((1, 3), (3, 1), (3, 3), (7, 7))
@@ -125,7 +125,9 @@ class Bases:
         limit = 2 * 255 * scale[0]  # in grey levels, as pixels are
         blocks = (self.height // self.cell, self.cell, self.width)
         self._per_limit.reshape(blocks)[...] = self._across(1 / limit)
-        found = np.multiply(carried[0].reshape(blocks), self._across(shares[-1])).reshape(self.height, self.width)
+        found: Plane = np.multiply(carried[0].reshape(blocks), self._across(shares[-1])).reshape(
+            self.height, self.width
+        )
         difference, part = self._difference, self._part
         pixels = self._pixels[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN]
         for (rows, columns), total, share in zip(MEANS, self._totals(), shares[:-1], strict=True):
@@ -188,11 +190,13 @@ def moved(planes: Plane, motion: npt.NDArray[np.int32], side: int) -> Plane:
         right, down = (np.repeat(np.repeat(motion[..., i], side, 0), side, 1) for i in range(2))
         y = np.clip(np.arange(height, dtype=np.int32)[:, None] + down, 0, height - 1)
         x = np.clip(np.arange(width, dtype=np.int32) + right, 0, width - 1)
-        return planes.reshape(count, -1).take(y * width + x, axis=1)
+        moved: Plane = planes.reshape(count, -1).take(y * width + x, axis=1)
+        return moved
     padded = np.pad(planes[0], side, mode="edge")
     tops = np.clip(side * np.arange(rows)[:, None] + motion[..., 1], -side, height) + side
     lefts = np.clip(side * np.arange(columns) + motion[..., 0], -side, width) + side
     # Wherever a block lies, each of its rows is one run of numbers: an opaque element that begins at any of them.
     runs = np.ndarray(padded.size - side + 1, f"V{4 * side}", padded, strides=(4,))
     starts = (tops * padded.shape[1] + lefts)[:, None] + padded.shape[1] * np.arange(side)[:, None]
-    return runs[starts].view(np.float32).reshape(planes.shape)
+    one: Plane = runs[starts].view(np.float32).reshape(planes.shape)
+    return one

@@ -24,10 +24,10 @@ from legato.profile.clip import Clip, Pictures
 from legato.profile.x264 import X264
 from legato.report.pages import Section
 from legato_studies import command
-from legato_studies.codecs.hybrid import FIRST, KBPS, KEY_WORTH, WINDOW, coded_by_x264, mean_db, windows
+from legato_studies.codecs.hybrid import FIRST, KBPS, coded_by_x264, mean_db, windows
 from legato_studies.codecs.measured import OPTIONS as CLIP_OPTIONS
 from legato_studies.codecs.measured import Parts, Row, Values, codec_mark, percent
-from legato_studies.codecs.reports import arrive
+from legato_studies.codecs.reports import KEY_WORTH, WINDOW, arrive
 from legato_studies.page import markdown
 from legato_studies.restorer import frames, weights
 from legato_studies.restorer.stage import Restorer
@@ -53,7 +53,7 @@ def _run(given: command.Given) -> str:
     network = hashlib.sha256(given.network.read_bytes()).hexdigest() if given.network.is_file() else ""
     settings = repr(("restorer", network, given.runs, KBPS, LOSSES, WINDOW, FIRST, KEY_WORTH, SETTINGS))
     parts = Parts(given.out.with_suffix(".parts"), given.frames, codec_mark(settings))
-    rows = parts.measured(given.clips, lambda *clip: measure(*clip, given.network, given.runs))
+    rows = parts.measured(given.clips, lambda clip, pictures: measure(clip, pictures, given.network, given.runs))
     return str(atomic.write_text(given.out, markdown(tables(Values(rows))) + "\n"))
 
 

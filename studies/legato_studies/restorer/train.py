@@ -29,8 +29,9 @@ from torch.nn import functional
 
 from legato import _core, atomic
 from legato.errors import TrainingError
-from legato.profile.clip import read_clip
+from legato.profile.clip import Pictures, read_clip
 from legato.train import checkpoint
+from legato.train.learner import without_gradients
 from legato_studies import command
 from legato_studies.restorer import frames, weights
 from legato_studies.restorer.frames import BASES, BLOCK, MACROBLOCK
@@ -101,6 +102,7 @@ def _thing(random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         shape = random.uniform(0.3, 1)
         cover = np.clip(radius - np.abs(x), 0, 1) * np.clip(shape * radius - np.abs(y), 0, 1)
     kind, level, contrast = random.integers(4), random.uniform(30, 220), random.uniform(5, 60)
+    texture: np.ndarray
     if kind == 0:
         texture = np.zeros((side, side))
     elif kind == 1:
@@ -128,7 +130,8 @@ def _shifted(ground: np.ndarray, by: np.ndarray, height: int, width: int) -> np.
     (top, left), (fy, fx) = np.floor(by).astype(int), by % 1
     four = ground[top : top + height + 1, left : left + width + 1]
     upper = (1 - fx) * four[:-1, :-1] + fx * four[:-1, 1:]
-    return (1 - fy) * upper + fy * ((1 - fx) * four[1:, :-1] + fx * four[1:, 1:])
+    lower = (1 - fx) * four[1:, :-1] + fx * four[1:, 1:]
+    return np.asarray((1 - fy) * upper + fy * lower)
 
 
 def planar(luma: np.ndarray, u: np.ndarray | None = None, v: np.ndarray | None = None) -> bytes:
@@ -160,15 +163,15 @@ def streams(clips: Sequence[Path], folder: Path, count: int, seed: int) -> list[
         atomic.write_json(made_of, wanted)
     elif json.loads(made_of.read_text(encoding="utf-8")) != wanted:
         raise TrainingError(f"{folder}: holds sequences of other clips or another seed", "another --out, or remove it")
-    found, sources = [], {}
+    found: list[Stream] = []
+    sources: dict[int, Pictures] = {}
     for number in range(count):
         path = folder / f"{number:04}.npz"
         if not path.exists():
             random = np.random.default_rng([seed, number])
             which = number % (len(clips) + max(1, len(clips) // 2))
             if which < len(clips) and which not in sources:
-                sources[which] = read_clip(clips[which], longest_frames=120)
-                clip = sources[which]
+                clip = read_clip(clips[which], longest_frames=120)
                 sources[which] = clip.pictures(min(MAX_HEIGHT, 2 * (clip.source_height // 2)))
             _save(path, _stream(random, sources.get(which) if which < len(clips) else None))
         found.append(_load(path))
@@ -190,7 +193,7 @@ def _load(path: Path) -> Stream:
         raise TrainingError(f"{path}: not a coded sequence: {error}", "remove it: it is made again") from error
 
 
-def _stream(random: np.random.Generator, pictures) -> Stream:
+def _stream(random: np.random.Generator, pictures: Pictures | None) -> Stream:
     warm = int(random.integers(2, 16))
     length = warm + LENGTH
     if pictures is None:
@@ -206,7 +209,8 @@ def _stream(random: np.random.Generator, pictures) -> Stream:
     loss = random.uniform(0, 0.7) if random.random() < 0.75 else 0.0
     reported = random.random() < 0.4
     encoder = _core.HybridEncoder(width, height, min_packets=packets, motion_copies=copies)
-    decoder, reports, kept = _core.HybridDecoder(), [], []
+    decoder, kept = _core.HybridDecoder(), []
+    reports: list[tuple[int, list[int], int]] = []
     for index, picture in enumerate(coded):
         if reported and index >= REPORT_AFTER:
             encoder.acknowledge(*reports[index - REPORT_AFTER])
@@ -232,7 +236,7 @@ def _stream(random: np.random.Generator, pictures) -> Stream:
 # --- network -------------------------------------------------------------------------------------
 
 
-class Network(nn.Module):
+class Network(nn.Module):  # type: ignore[misc] # torch is not there to be read
     """The graph of :func:`legato_studies.restorer.weights.graph` in torch."""
 
     def __init__(self, shape: Shape) -> None:
@@ -361,7 +365,7 @@ def crops(pool: Sequence[Stream], setting: Setting, seed: int, number: int, devi
     random = np.random.default_rng([seed, 1, number])
     side, parts = setting.crop // MACROBLOCK, []
     for _ in range(setting.batch):
-        stream = pool[random.integers(len(pool))]
+        stream = pool[int(random.integers(len(pool)))]
         rows, columns = stream.source.shape[1] // MACROBLOCK - 1, stream.source.shape[2] // MACROBLOCK
         y, x = (int(random.integers(0, max(1, whole - side + 1))) for whole in (rows, columns))
 
@@ -386,7 +390,9 @@ def steps(motion: Tensor, step: int) -> Tensor:
     return torch.div(still + 2 * step, 4 * step, rounding_mode="floor")
 
 
-def restored(network: Network, batch: Batch, index: int, state: tuple[Tensor, Tensor] | None):
+def restored(
+    network: Network, batch: Batch, index: int, state: tuple[Tensor, Tensor] | None
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """The picture of one frame in 0 to 1, and the state for the next."""
     cell = network.shape.cell
     luma, follows = batch.luma[index], batch.follows[index][:, None, None, None]
@@ -411,7 +417,7 @@ def relative_losses(batch: Batch, index: int, shown: Tensor) -> tuple[Tensor, Te
     return l1 / (its_l1 + 2e-3), mine / (its + 2e-3), gain_db
 
 
-@torch.no_grad()
+@without_gradients
 def gains(network: Network, batch: Batch) -> dict[str, float]:
     """dB of SSIM above the decoder: of the frames before any loss, and of those after."""
     state, values = None, []

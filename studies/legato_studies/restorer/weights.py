@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -132,7 +133,7 @@ def _shape(path: Path, header: str | None) -> Shape:
         raise error if str(error).startswith(str(path)) else RestorerError(f"{path}: {error}") from None
 
 
-def _tensor(path: Path, name: str, value: npt.NDArray, wanted: tuple[int, ...]) -> npt.NDArray[np.float32]:
+def _tensor(path: Path, name: str, value: npt.NDArray[Any], wanted: tuple[int, ...]) -> npt.NDArray[np.float32]:
     if value.dtype != np.float16 or value.shape != wanted:
         raise RestorerError(f"{path}: {name}: {value.dtype} {value.shape}, must be float16 {wanted}")
     if not np.isfinite(value).all():
@@ -178,16 +179,18 @@ def graph(shape: Shape, weights: Weights) -> bytes:
     parts = np.array([BASES, shape.memory], np.int64)
     initializers = [numpy_helper.from_array(value, name) for name, value in weights.items()]
     initializers.append(numpy_helper.from_array(parts, "parts"))
-    for name, value in (("four", 4.0), ("lowest", -NEAR), ("highest", NEAR), ("half", 0.5), ("most", MOST_WEIGHT)):
-        initializers.append(numpy_helper.from_array(np.array(value, np.float32), name))
-    picture, cells = [1, 1, "height", "width"], ["rows", "columns"]
-    state = [1, side_planes(shape.cell) + shape.memory, *cells]
+    for name, number in (("four", 4.0), ("lowest", -NEAR), ("highest", NEAR), ("half", 0.5), ("most", MOST_WEIGHT)):
+        initializers.append(numpy_helper.from_array(np.array(number, np.float32), name))
+    cells: list[str | int | None] = ["rows", "columns"]
+    one: list[str | int | None] = [1, 1]
+    picture = [*one, "height", "width"]
+    state: list[str | int | None] = [1, side_planes(shape.cell) + shape.memory, *cells]
     whole = helper.make_graph(
         nodes,
         "restorer",
         [
             helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
-            for name, dims in (("luma", picture), ("carried", picture), ("scale", [1, 1, *cells]), ("state", state))
+            for name, dims in (("luma", picture), ("carried", picture), ("scale", [*one, *cells]), ("state", state))
         ],
         [
             helper.make_tensor_value_info("weights", TensorProto.FLOAT, [1, BASES, *cells]),
@@ -198,4 +201,4 @@ def graph(shape: Shape, weights: Weights) -> bytes:
     made = helper.make_model(whole, producer_name="legato", opset_imports=[helper.make_opsetid("", 17)])
     made.ir_version = 9
     checker.check_model(made, full_check=True)
-    return made.SerializeToString()
+    return bytes(made.SerializeToString())

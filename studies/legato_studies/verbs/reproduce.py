@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -108,7 +108,7 @@ def reproduce(
         "quick": quick or None,
         "seeds": seeds,
     }
-    given = {name: value for name, value in asked.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     for name in (*given, *(["real"] if real else [])):
         option = f"--{name.replace('_', '-')}"
         if paper not in _OF[name] and not (real and name == "duration_s"):

@@ -312,8 +312,8 @@ class Pairs:
             own, rival, number = (weights @ self.totals).T
             if relative:
                 with np.errstate(invalid="ignore", divide="ignore"):
-                    return 100.0 * (own / rival - 1.0)
-            return (own - rival) / number
+                    return np.asarray(100.0 * (own / rival - 1.0))
+            return np.asarray((own - rival) / number)
 
         ours = of_groups(of, self.totals[:, 2])
         # Where nearly all of it is in a few networks, the others say nothing of the change.

@@ -31,7 +31,7 @@ def quality_part(psnr_db: float) -> float:
     # [clcc] eq. (11): 100 (MSE(PSNR) - MSE_min) / (MSE_max - MSE_min), MSE(PSNR) = 10^(PSNR / 10), 36 and 42 dB.
     # What they call MSE is its inverse and grows with quality; clipped to the range they set.
     low, high = 10.0 ** (LOW_PSNR_DB / 10.0), 10.0 ** (HIGH_PSNR_DB / 10.0)
-    return 100.0 * (10.0 ** (min(max(psnr_db, LOW_PSNR_DB), HIGH_PSNR_DB) / 10.0) - low) / (high - low)
+    return float(100.0 * (10.0 ** (min(max(psnr_db, LOW_PSNR_DB), HIGH_PSNR_DB) / 10.0) - low) / (high - low))
 
 
 def frame_delay_part(delay_ms: float) -> float:

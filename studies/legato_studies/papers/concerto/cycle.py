@@ -194,7 +194,7 @@ def _second_means(capacity_bps: Sequence[float]) -> NDArray[np.float64]:
     total = np.concatenate([[0.0], np.cumsum(np.asarray(capacity_bps, dtype=np.float64))])
     ends = np.arange(1, len(total))
     starts = np.maximum(ends - bins, 0)
-    return (total[ends] - total[starts]) / (ends - starts)
+    return np.asarray((total[ends] - total[starts]) / (ends - starts))
 
 
 def _of_phases(phases: Sequence[Phase], updates: NDArray[np.float64]) -> Mapping[str, float]:

@@ -203,7 +203,7 @@ def correlation(figures: NDArray[np.float64]) -> Estimate:
         shares = weights / weights.sum(axis=1, keepdims=True)
         off = figures[None] - (shares @ figures.T)[:, :, None]
         (one, other), both = ((shares[:, None] * off**2).sum(axis=2).T), (shares * off[:, 0] * off[:, 1]).sum(axis=1)
-        return np.arctanh(both / np.sqrt(one * other))
+        return np.asarray(np.arctanh(both / np.sqrt(one * other)))
 
     return shifted(of_groups(of, np.ones(figures.shape[1])), np.tanh)
 

@@ -64,7 +64,8 @@ def ratio(
     table = np.array(list(totals.values()))
 
     def over(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        return (weights @ table[:, 0]) / (weights @ table[:, 1])
+        means: NDArray[np.float64] = (weights @ table[:, 0]) / (weights @ table[:, 1])
+        return means
 
     if (table > 0).all():
         # On a logarithmic scale: a half is as far from 1 as a double, and no ratio is below 0.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -158,30 +159,30 @@ def _parts(found: _Found, traces: Path, seeds: int, quick: bool) -> dict[str, _P
             plan, lambda run: found.points.extend(calibration.read_points({run.name: run}))
         )
     for name, plan in encoder.encoder_plans(quick):
-        parts[f"encoder/{name}"] = _Part(plan, lambda run, name=name: _read_encoder(found, name, run))
+        parts[f"encoder/{name}"] = _Part(plan, partial(_read_encoder, found, name))
     for setup in (replace(setup, duration_s=QUICK_S) if quick else setup for setup in SETUPS):
         specs = cycle.networks(setup, traces, quick)
         for scheme, plan in cycle.cycle_plans(setup, specs):
             name = f"cycle/{setup.name}-{scheme}".replace(" ", "-")
-            parts[name] = _Part(
-                plan,
-                lambda run, plan=plan, specs=specs, setup=setup: found.sessions.setdefault(setup.name, []).extend(
-                    cycle.read_sessions(run, plan, specs)
-                ),
-            )
+            parts[name] = _Part(plan, partial(_read_sessions, found.sessions.setdefault(setup.name, []), plan, specs))
         for name, access, plan in concerto_calls.call_plans(setup, traces, seeds, quick):
             windows = concerto_calls.chosen(setup, access, traces, quick)
             parts[name] = _Part(
-                plan,
-                lambda run, access=access, plan=plan, windows=windows, setup=setup: found.calls.setdefault(
-                    setup.name, []
-                ).extend(concerto_calls.read_calls(run, access, plan, windows, setup)),
+                plan, partial(_read_calls, found.calls.setdefault(setup.name, []), access, plan, windows, setup)
             )
         if setup.by_second:
             specs = following.one_each(setup, traces, quick)
             for name, plan in following.following_plans(setup, specs):
-                parts[name] = _Part(plan, lambda run, plan=plan, specs=specs: _read_followed(found, run, plan, specs))
+                parts[name] = _Part(plan, partial(_read_followed, found, plan, specs))
     return parts
+
+
+def _read_sessions(into: list[Session], plan: Plan, specs: Sequence[str], run: Path) -> None:
+    into += cycle.read_sessions(run, plan, specs)
+
+
+def _read_calls(into: list[Call], access: str, plan: Plan, windows: Sequence[str], setup: Setup, run: Path) -> None:
+    into += concerto_calls.read_calls(run, access, plan, windows, setup)
 
 
 def _read_encoder(found: _Found, name: str, run: Path) -> None:
@@ -192,7 +193,7 @@ def _read_encoder(found: _Found, name: str, run: Path) -> None:
     found.coded += encoder.read_coded(run, setup)
 
 
-def _read_followed(found: _Found, run: Path, plan: Plan, specs: Sequence[str]) -> None:
+def _read_followed(found: _Found, plan: Plan, specs: Sequence[str], run: Path) -> None:
     followed, lines = following.read_followed(run, plan, specs)
     found.followed += followed
     found.drawn |= lines
@@ -203,12 +204,7 @@ def _variant_parts(found: _Found, specs: Sequence[str], traces: Path) -> dict[st
     for access in access_networks.ACCESSES:
         plan = concerto_calls.call_plan(PRINTED, access, specs, traces, 1, quick=False)
         windows = concerto_calls.chosen(PRINTED, access, traces, quick=False)
-        parts[f"variants-{access}"] = _Part(
-            plan,
-            lambda run, access=access, plan=plan, windows=windows: found.variants.extend(
-                concerto_calls.read_calls(run, access, plan, windows, PRINTED)
-            ),
-        )
+        parts[f"variants-{access}"] = _Part(plan, partial(_read_calls, found.variants, access, plan, windows, PRINTED))
     return parts
 
 

@@ -70,7 +70,7 @@ def table() -> Mapping[str, Mapping[str, Any]]:
         NOT_SMOOTH: {"settings": replace(short, smooth_weight=0.0)},
         **{f"only {access}": {"accesses": (access,)} for access in ACCESSES},
     }
-    rows |= concerto_design.table(short)
+    rows |= {name: dict(changes) for name, changes in concerto_design.table(short).items()}
     alike = {"settings": short, "by_second": True, "share_ratio": SHARE_RATIO}
     return {name: {**alike, **changes} for name, changes in rows.items()}
 
@@ -96,7 +96,8 @@ def train_all(folder: Path, on_training: OnTraining | None = None) -> Variants:
 
     wall_s = trainings.make(plan, "Tables 3 and 4, Fig. 23 and 24", on_training)
     design = concerto_design.table(table()[WHOLE]["settings"])
-    specs, rewards = [], {name: [] for name in (WHOLE, *design)}
+    specs: list[str] = []
+    rewards: dict[str, list[float]] = {name: [] for name in (WHOLE, *design)}
     for (name, seed), place in places.items():
         if name in rewards:
             rewards[name].append(concerto_design.held_out(place))

@@ -95,8 +95,8 @@ def judge(sessions: Sessions) -> list[Row]:
 
 def _difference(more: float | None, less: float | None) -> Estimate:
     """Of one link, so without an interval; empty where either is missing."""
-    known = more is not None and less is not None
-    return Estimate(more - less if known else None, None, None, 1 if known else 0)
+    known = None if more is None or less is None else more - less
+    return Estimate(known, None, None, 0 if known is None else 1)
 
 
 def _mean(sessions: Sessions, codec: str, loss_ratio: float) -> float | None:

@@ -88,7 +88,7 @@ def _played(who: Contestant, height: int, duration_s: float | None, seed: int) -
     }
     if who.start_bps is not None:
         options["limits.start_bps"] = who.start_bps
-    how = {"options": options, "clips": CLIPS, "config": who.config, "safeguard": who.safeguard}
+    how: dict[str, Any] = {"options": options, "clips": CLIPS, "config": who.config, "safeguard": who.safeguard}
     env = CallVectorEnv(CALLS_A_HEIGHT, SCENARIO, who.controller, "nvc-cc", duration_s=duration_s, **how)
     folder = shipped.policies_folder() / who.policy
     text, weights = (folder / "policy.toml").read_text(encoding="utf-8"), (folder / "weights.safetensors").read_bytes()

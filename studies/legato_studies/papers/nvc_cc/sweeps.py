@@ -110,16 +110,17 @@ def sweeps(size: Size, groups: Sequence[tuple[str, Sequence[str]]] | None = None
 
 def _as_printed(setting: str, name: str, size: Size, height: int, generator: str) -> Iterator[Sweep]:
     """[nvc-cc] section 5.1: all controllers are run with padding; 25 pictures a second."""
-    options = {
+    options: dict[str, Any] = {
         "forward.capacity": {"generator": generator},
         "sender.pad_to_target": True,
         "video.clip_fps": PICTURES_PER_S,
     }
-    for part, controllers, more in (
+    parts: tuple[tuple[str, Sequence[str], dict[str, Any]], ...] = (
         ("rules", RULES, {}),
         ("learned", LEARNED_AS_PRINTED, {}),
         ("aurora", [AURORA_AS_PRINTED], {"limits.start_bps": AURORA_START_BPS}),
-    ):
+    )
+    for part, controllers, more in parts:
         yield _sweep(setting, f"{name}-{part}", size, controllers, height, _networks(size), **options, **more)
 
 

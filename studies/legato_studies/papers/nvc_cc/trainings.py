@@ -105,7 +105,7 @@ def convergence(rounds: Sequence[dict[str, Any]], n_std: float | None, seed: int
 def _on_one_network(recipe: Any, network: dict[str, Any], n_std: float | None) -> Any:
     from legato.train.recipes import nvc_cc
 
-    how = {"safeguard": None if n_std is None else {"n_std": n_std}, "options": network}
+    how: dict[str, Any] = {"safeguard": None if n_std is None else {"n_std": n_std}, "options": network}
     # Eq. (2) alone: Fig. 7 does not include the penalty for a takeover.
     return replace(
         recipe,
