@@ -27,7 +27,7 @@ from legato.results.query import query
 from legato.results.stats import Estimate
 from legato_studies.papers.concerto.calibration import DELAY_MS, LOSS_RATIO
 from legato_studies.papers.concerto.estimates import difference, direction, mean, percent, ratio, scaled, turned
-from legato_studies.papers.concerto.setups import WEBRTC, Setup
+from legato_studies.papers.concerto.setups import WEBRTC, OnNetwork, Setup
 from legato_studies.papers.reproduction import Row
 from legato_studies.papers.verdict import Lead
 
@@ -49,12 +49,9 @@ REDUCTION, RECOVERY, UPDATES = 1.2, 4.8, 0.506
 
 
 @dataclass(frozen=True)
-class Session:
+class Session(OnNetwork):
     """GCC alone or with video over one network."""
 
-    scheme: str
-    network: str
-    """Of the trace, with the window's beginning."""
     throughput_bps: float
     loss_ratio: float
     delay_ms: float
@@ -67,27 +64,11 @@ class Session:
     updates_per_s: float
     """While it recovers; NaN as above."""
 
-    @property
-    def condition(self) -> str:
-        """What both have in common."""
-        return self.network
-
-    @property
-    def recording(self) -> str:
-        """What intervals are over."""
-        return self.network.split("@")[0]
-
 
 def networks(setup: Setup, folder: Path, quick: bool) -> list[str]:
     """A window of every recording, or of three of each kind of access: nothing here was trained."""
-    specs = []
-    for access in access_networks.ACCESSES:
-        one_each: dict[str, str] = {}
-        for part in (TUNED, HELD_OUT):
-            for spec in setup.windows(access, part, folder):
-                one_each.setdefault(spec.split("@")[0], spec)
-        specs += list(one_each.values())[: 3 if quick else None]
-    return specs
+    most, parts = 3 if quick else None, (TUNED, HELD_OUT)
+    return [spec for access in access_networks.ACCESSES for spec in setup.one_each(access, parts, folder, most)]
 
 
 def cycle_plans(setup: Setup, specs: Sequence[str]) -> Iterator[tuple[str, Plan]]:

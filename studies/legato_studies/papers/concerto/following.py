@@ -21,7 +21,7 @@ from legato.report.pages import Section
 from legato.results.query import query
 from legato_studies.papers.concerto.calls import schemes
 from legato_studies.papers.concerto.estimates import direction, mean, percent, ratio
-from legato_studies.papers.concerto.setups import CONCERTO, RL_V, SALSIFY, WEBRTC, Setup
+from legato_studies.papers.concerto.setups import CONCERTO, RL_V, SALSIFY, WEBRTC, OnNetwork, Setup
 from legato_studies.papers.reproduction import Row
 from legato_studies.papers.verdict import Lead
 
@@ -32,36 +32,19 @@ LIMIT_BPS = 2.5e6
 
 
 @dataclass(frozen=True)
-class Followed:
+class Followed(OnNetwork):
     """How a scheme follows the bandwidth of one network."""
 
-    scheme: str
-    network: str
     off_bps: float
     """Mean distance of the target from the bandwidth."""
     above_ratio: float
     """Share of the time in which it is above it."""
 
-    @property
-    def condition(self) -> str:
-        """What calls of all schemes have in common."""
-        return self.network
-
-    @property
-    def recording(self) -> str:
-        """What intervals are over."""
-        return self.network.split("@")[0]
-
 
 def one_each(setup: Setup, folder: Path, quick: bool) -> list[str]:
     """A window of every test recording, those of 4G first."""
-    specs = []
-    for access in sorted(access_networks.ACCESSES, key=lambda access: access != "4G"):
-        first: dict[str, str] = {}
-        for spec in setup.windows(access, HELD_OUT, folder):
-            first.setdefault(spec.split("@")[0], spec)
-        specs += list(first.values())[: 1 if quick else None]
-    return specs
+    most, order = 1 if quick else None, sorted(access_networks.ACCESSES, key=lambda access: access != "4G")
+    return [spec for access in order for spec in setup.one_each(access, (HELD_OUT,), folder, most)]
 
 
 def following_plans(setup: Setup, specs: Sequence[str]) -> Iterator[tuple[str, Plan]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,25 @@ SMOOTH_ENCODER_MS = 1000
 """The VBV of WebRTC's encoder: it follows its target in about a second, as the paper measures."""
 PROMPT_ENCODER_MS = 66
 """That of the paper's Salsify, whose codec obeys each new estimate: two frames."""
+
+
+@dataclass(frozen=True)
+class OnNetwork:
+    """What is measured of a scheme on one network."""
+
+    scheme: str
+    network: str
+    """Of the trace, with the window's beginning."""
+
+    @property
+    def condition(self) -> str:
+        """What calls of all schemes have in common."""
+        return self.network
+
+    @property
+    def recording(self) -> str:
+        """What intervals are over."""
+        return self.network.split("@")[0]
 
 
 @dataclass(frozen=True)
@@ -45,6 +65,13 @@ class Setup:
         if self.by_second:
             return access_networks.windows_by_second(access, part, folder, self.duration_s)
         return list(access_networks.windows(access, part, self.duration_s))
+
+    def one_each(self, access: str, parts: Sequence[Part], folder: Path, most: int | None = None) -> list[str]:
+        """The first window of every recording of a kind of access, or of so many."""
+        first: dict[str, str] = {}
+        for spec in (spec for part in parts for spec in self.windows(access, part, folder)):
+            first.setdefault(spec.split("@")[0], spec)
+        return list(first.values())[:most]
 
     def encoder(self, prompt: bool) -> dict[str, Any]:
         """Changes of the scenario that make its encoder."""
