@@ -8,7 +8,11 @@ line and exits with status 2. The native module raises the same classes.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Sequence
+
+WARNINGS = 5
+"""Of one kind; more are counted."""
 
 
 class Error(Exception):
@@ -32,11 +36,19 @@ class DataWarning(UserWarning):
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
     """A hint: the names nearest to ``name``, else ``otherwise``, else all that are known."""
-    known = list(known)
-    alike = difflib.get_close_matches(name, known, cutoff=0.65)
+    known = {one.casefold(): one for one in known}
+    alike = difflib.get_close_matches(name.casefold(), known, cutoff=0.65)
     if alike:
-        return f"did you mean {' or '.join(alike)}?"
-    return otherwise or f"there are: {', '.join(known)}"
+        return f"did you mean {' or '.join(known[one] for one in alike)}?"
+    return otherwise or f"there are: {', '.join(known.values())}"
+
+
+def warn_of_left_out(why: Sequence[object]) -> None:
+    """Warn of things that are left out: the first few by what is wrong with each, the others by their number."""
+    for one in why[:WARNINGS]:
+        warnings.warn(f"{one}; left out", DataWarning, stacklevel=3)
+    if len(why) > WARNINGS:
+        warnings.warn(f"{len(why) - WARNINGS:,} more were left out", DataWarning, stacklevel=3)
 
 
 class ScenarioError(Error):

@@ -136,7 +136,7 @@ def test_rewards_with_memory_compare_an_interval_with_those_before() -> None:
 
 
 def test_what_cannot_be_is_refused_in_one_line() -> None:
-    with pytest.raises(Error, match="policy"):
+    with pytest.raises(Error, match="controller gcc: takes no actions"):
         CallVectorEnv(1, controller="gcc")
     with pytest.raises(Error, match="no reward is named 'fame'"):
         CallVectorEnv(1, reward="fame")

@@ -39,6 +39,27 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.mark.parametrize("clip", ["nothere", "me.mp4"])
+def test_a_clip_of_a_scenario_is_named_with_its_key_and_the_scenario(
+    mine: Path, legato: Legato, tmp_path: Path, clip: str
+) -> None:
+    (tmp_path / "me.mp4").write_bytes(bytes(range(256)))
+    mine.write_text(f'{MINE}\n[video]\nclip = "{clip}"\n')
+    said = legato("run", "mine.toml", "--out", "run")
+    assert said.returncode == 2
+    assert said.stderr.startswith(f"error: mine.toml: video.clip: {tmp_path / clip}: ")
+
+
+def test_a_clip_that_is_no_y4m_file_comes_with_the_command_that_makes_one(tmp_path: Path, legato: Legato) -> None:
+    (tmp_path / "me.mp4").write_bytes(bytes(64))
+    said = legato("call", "steady", "--clip", "me.mp4", "--out", "call")
+    assert said.returncode == 2
+    assert said.stderr.splitlines() == [
+        "error: --clip me.mp4: is no Y4M file",
+        "hint: make one: ffmpeg -i me.mp4 -pix_fmt yuv420p clip.y4m",
+    ]
+
+
 def refusal(name: str, changes: dict[str, object] | None = None) -> str:
     with pytest.raises(ScenarioError) as refused:
         scenarios.read(name, changes)

@@ -54,6 +54,17 @@ def test_late_calls_count_where_that_is_asked_for_and_the_page_still_says_so(tmp
     assert '<td data-value="3">3</td>' in page
 
 
+def test_a_gap_of_which_no_call_counts_says_so_and_leaves_with_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, late, status in (("late", {0: 9.0}, 1), ("punctual", {}, 0)):
+        runs = [real(tmp_path / name / way, late, controllers=("gcc",), seeds=1) for way in ("simulated", "called")]
+        found = gap.Gap(*runs, gap.compare(*runs))
+        monkeypatch.setattr(gap, "measure", lambda *_, found=found, **__: [found])
+        assert cli.status_of(["gap", "steady", "--repeats", "1", "--out", str(tmp_path / "gap")]) == status
+        assert ("no call counts" in capsys.readouterr().err) == bool(status)
+
+
 def test_where_no_call_counts_there_is_a_page_without_a_mean(tmp_path: Path) -> None:
     run = real(tmp_path / "run", {0: 9.0}, controllers=("gcc",), seeds=1)
     page = report.write(run, tmp_path / "report.html").read_text(encoding="utf-8")

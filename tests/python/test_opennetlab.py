@@ -67,6 +67,14 @@ def test_a_file_without_an_estimator_is_refused_in_one_line(tmp_path: Path, text
     assert "bad.py" in str(refused.value) and "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_an_estimate_that_is_no_number_is_reported_at_the_calls_end(tmp_path: Path, value: str) -> None:
+    broken = ESTIMATOR.replace("return int(rate_bps", f"return float('{value}') + (0 * rate_bps")
+    (tmp_path / "broken.py").write_text(broken)
+    with pytest.raises(ControllerError, match=rf"get_estimated_bandwidth\(\) returned (?i:{value})"):
+        run(tmp_path / "broken.py", tmp_path / "run")
+
+
 def test_an_exception_in_a_call_is_reported_at_its_end(tmp_path: Path) -> None:
     broken = ESTIMATOR.replace("return int(rate_bps", "return int(1 / 0 * rate_bps")
     (tmp_path / "broken.py").write_text(broken)

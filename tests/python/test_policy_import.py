@@ -60,6 +60,13 @@ def test_a_missing_package_is_named_with_the_extra_that_has_it(tmp_path: Path, m
     assert not (tmp_path / "mine").exists()
 
 
+def test_a_policy_that_is_nearly_named_is_asked_after(capsys: pytest.CaptureFixture[str]) -> None:
+    from legato.cli import status_of
+
+    assert status_of(["policy", "import", "m.onnx", "--like", "nvcc", "--out", "x"]) == 2
+    assert "nvcc: no such policy" in (said := capsys.readouterr().err) and "did you mean nvc-cc" in said
+
+
 def test_a_policy_is_a_folder_before_it_is_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert shipped.policy("nvc-cc") == shipped.policies_folder() / "nvc-cc"

@@ -240,3 +240,36 @@ def test_a_file_of_a_folder_whose_name_is_no_text_is_left_out(here: Path) -> Non
         warnings.simplefilter("always")
         assert traces.chosen(["traces"]) == ["traces/a.csv"]
     assert [str(one.message) for one in said] == ["traces/caf\\xe9.csv: the name is not UTF-8; left out"]
+
+
+def test_a_controller_that_is_nearly_named_is_asked_after() -> None:
+    for typed, said, hint in (
+        ("GCC", "no controller is called 'GCC'", "did you mean gcc"),
+        ("gcc@backoff", "gcc@backoff: 'backoff' is no parameter", "gcc@backoff=VALUE"),
+    ):
+        with pytest.raises(ControllerError) as refused:
+            controllers.chosen([typed])
+        assert str(refused.value) == said
+        assert hint in str(refused.value.hint)
+
+
+def test_more_seeds_than_can_be_made_are_refused_at_once() -> None:
+    with pytest.raises(Error, match="seeds = 1,000,000,000: more than 1,000,000"):
+        specs.seeds(1_000_000_000)
+
+
+def test_many_files_that_are_no_traces_are_counted_not_listed(here: Path) -> None:
+    for number in range(20):
+        (here / f"no{number:02}.txt").write_text("x\n")
+    (here / "yes.csv").write_text("time_s,rate_bps\n0,1000000\n1,1000000\n")
+    with pytest.warns(DataWarning) as said:
+        found = traces.chosen([f"{here}/*[0-9s].*"])
+    assert len(found) == 1
+    assert [str(one.message).endswith("left out") for one in said] == [True] * 6
+    assert str(said[-1].message) == "15 more were left out"
+
+
+def test_an_unknown_trace_names_the_formats_that_are_known(here: Path) -> None:
+    (here / "stats.json").write_text('["onsignalingstatechange",1]')
+    with pytest.raises(TraceError, match=r"no known trace format: hairpin, ibox, .*rate-over-time"):
+        traces.load_trace(here / "stats.json")

@@ -3,6 +3,7 @@
 
 use legato_control::{Context, Decision, Event, Host, PacketKind, RateController, ReceivedPacket};
 use legato_units::{DataRate, Timestamp};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Mutex;
@@ -74,7 +75,11 @@ impl RateController for Estimator {
         match event {
             Event::PacketReceived(packet) => self.report(now, packet),
             Event::Deadline => {
-                let estimate = self.call(|object| object.call_method0("get_estimated_bandwidth")?.extract::<f64>());
+                let estimate = self.call(|object| {
+                    let bps = object.call_method0("get_estimated_bandwidth")?.extract::<f64>()?;
+                    let refused = || PyValueError::new_err(format!("get_estimated_bandwidth() returned {bps}"));
+                    if bps.is_finite() { Ok(bps) } else { Err(refused()) }
+                });
                 self.bps = estimate.unwrap_or(f64::NAN);
             }
             _ => {}

@@ -267,7 +267,11 @@ impl Plan {
 
     fn load_clips(&self, scenario: &Scenario, folder: &Path) -> Result<Vec<LoadedClip>, SimError> {
         if self.clips.is_empty() {
-            return Ok(vec![LoadedClip::of(&scenario.video, folder)?]);
+            let clip = LoadedClip::of(&scenario.video, folder).map_err(|error| {
+                let key = if scenario.video.clip.is_some() { "video.clip" } else { "video.frame_sizes" };
+                SimError::Profile(format!("{}: {key}: {error}", self.place(&self.scenario_path)))
+            });
+            return Ok(vec![clip?]);
         }
         let mut seen: BTreeMap<&str, LoadedClip> = BTreeMap::new();
         let mut loaded = Vec::with_capacity(self.clips.len());

@@ -10,6 +10,7 @@ use crate::session::run_session;
 use legato_trace::{CallLabels, LogLevel, Part, Recorder, Summary, TrafficFigures};
 use serde_json::json;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -257,7 +258,13 @@ pub(crate) fn open_folder(plan: &Plan, loaded: &LoadedPlan, folder: &Path, kind:
     for (name, text) in [("manifest.json", &manifest), ("plan.json", &text)] {
         let partial = folder.join(format!("{name}.partial"));
         fs::write(&partial, text).map_err(|error| io_error(&partial, &error))?;
-        fs::rename(&partial, folder.join(name)).map_err(|error| io_error(folder, &error))?;
+        fs::rename(&partial, folder.join(name)).map_err(|error| match error.kind() {
+            // Another process wrote the same file and has renamed it.
+            ErrorKind::NotFound => {
+                SimError::RunFolder(format!("{}: another run began there just now", folder.display()))
+            }
+            _ => io_error(folder, &error),
+        })?;
     }
     Ok(())
 }

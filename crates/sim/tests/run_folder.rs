@@ -212,3 +212,25 @@ fn the_inner_state_of_controller_and_encoder_is_recorded() {
         }
     }
 }
+
+#[test]
+fn of_two_that_begin_in_one_folder_at_once_the_loser_is_told_why() {
+    let plan = plan("summary");
+    for round in 0..60 {
+        let folder = folder(&format!("twice-{round}"));
+        let barrier = std::sync::Barrier::new(2);
+        let begin = || {
+            barrier.wait();
+            Sweep::new(&plan, &folder, 1).map(drop)
+        };
+        let results = std::thread::scope(|scope| {
+            let other = scope.spawn(begin);
+            [begin(), other.join().unwrap()]
+        });
+        assert!(results.iter().any(Result::is_ok), "{results:?}");
+        for refused in results.into_iter().filter_map(Result::err) {
+            assert!(refused.to_string().ends_with("another run began there just now"), "{refused}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

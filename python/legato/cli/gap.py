@@ -58,7 +58,7 @@ def gap(
         Path | None, typer.Option(help="The folder. [default: the next free of runs/NAME-gap, runs/NAME-gap-2, ...]")
     ] = None,
     resume: options.Resume = False,
-) -> None:
+) -> int:
     from legato import gap as gaps
 
     # Options of a controller hold commas too.
@@ -97,8 +97,12 @@ def gap(
             columns = (one.way(), "simulated", "called", "difference")
             terminal.table(columns, gaps.text_rows(one), right=columns[1:])
         terminal.out().print(f"\ngap: {folder / 'gap.html'}")
+        if all(one.invalid_calls() >= repeats for one in found):
+            terminal.say(f"no call counts: the emulated link was late in all {repeats}")
+            return 1
     else:
         numbers = tuple(name for _, name, _, _ in gaps.WITHIN)
         terminal.table(("pair", *numbers, "too far", "late calls"), gaps.pair_rows(pairs), right=numbers)
         near = sum(not gap.misses() for gap in pairs.values())
         terminal.out().print(f"\nnear: {near} of {len(pairs)} pairs; gap.html of each is below {folder}")
+    return 0

@@ -101,6 +101,10 @@ def pictures(
     """What these six ask for."""
     from legato.call.pictures import Pictures
 
+    if clip is not None and clip.is_file():
+        with clip.open("rb") as file:
+            if file.read(9) != b"YUV4MPEG2":
+                raise Error(f"--clip {clip}: is no Y4M file", f"make one: ffmpeg -i {clip} -pix_fmt yuv420p clip.y4m")
     width, x, height = size.partition("x")
     if not (x and width.isdecimal() and height.isdecimal()) or int(width) > 1920 or int(height) > 1080:
         raise typer.BadParameter(f"--size {size}: WIDTHxHEIGHT up to 1920x1080 is needed")

@@ -43,7 +43,7 @@ def import_model(
     from legato.plan import shipped
     from legato.policy import onnx_import, policy_folder
 
-    manifest, _, _ = policy_folder.read(shipped.policy(like))
+    manifest, _, _ = policy_folder.read(shipped.policy(like, there=True))
     layers = onnx_import.convert(model, manifest, out)
     terminal.say(f"{out}: {len(layers)} layers, the same as {model} to {onnx_import.TOLERANCE:g}")
     return 0
@@ -82,7 +82,7 @@ def learn(
     from legato.policy import policy_folder
     from legato.train import online
 
-    folder = shipped.policy(policy)
+    folder = shipped.policy(policy, there=True)
     manifest, _, _ = policy_folder.read(folder)
     controller = str(manifest["controller"])
     links = [_typed(link) for link in planned.chosen(traces or [])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
@@ -11,10 +12,22 @@ from numpy.typing import NDArray
 
 from legato import _core
 from legato.envs.intervals import Intervals
-from legato.errors import Error
+from legato.errors import ControllerError, Error
 
 Array = NDArray[np.float32]
 Step = tuple[Array, Array, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
+
+
+def steered(controller: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """A controller for a plan whose actions an environment sets.
+
+    Raises:
+        ControllerError: it takes no actions.
+    """
+    learned = [entry["name"] for entry in _core.controllers() if entry["learned"]]
+    if controller not in learned:
+        raise ControllerError(f"controller {controller}: takes no actions", f"learned ones do: {', '.join(learned)}")
+    return {"name": controller, "config": {**config, "policy": "hand"}}
 
 
 class ManyCalls(VectorEnv):

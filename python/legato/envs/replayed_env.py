@@ -10,7 +10,7 @@ import numpy as np
 
 from legato import _core
 from legato.envs import rewards
-from legato.envs.many_calls import Array, ManyCalls, Step, spaces_of
+from legato.envs.many_calls import Array, ManyCalls, Step, spaces_of, steered
 from legato.errors import Error
 from legato.links import TUNED, Part, replayed
 from legato.plan import Choice
@@ -69,7 +69,7 @@ class ReplayedVectorEnv(ManyCalls):
         for network, length_s in zip(networks, lengths_s, strict=True):
             options = {**network.options, "duration_s": round(float(length_s), 2)}
             made = Choice(self._scenario, options=options, traces=network.traces).plan()
-            made.controllers[:] = [{"name": self.controller, "config": {"policy": "hand"}}]
+            made.controllers[:] = [steered(self.controller, {})]
             self._batches.append(_core.CallBatch(made.to_json(), each, seed, self._threads))
         self._drawn_seed = seed
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from legato import _core
 from legato.envs import rewards
 from legato.envs.intervals import COLUMNS, Intervals
-from legato.envs.many_calls import spaces_of
+from legato.envs.many_calls import spaces_of, steered
 from legato.envs.registration import require_pettingzoo
 from legato.plan import Choice
 
@@ -68,7 +68,7 @@ class SharedCallsEnv(ParallelEnv):  # type: ignore[misc] # PettingZoo has no typ
         if calls is not None:
             changes["calls"] = [{} for _ in range(calls)]
         made = Choice(scenario, options=changes, traces=traces, clips=clips).plan()
-        made.controllers[:] = [{"name": controller, "config": {"policy": "hand"}}]
+        made.controllers[:] = [steered(controller, {})]
         self._calls = _core.SharedCalls(made.to_json(), seed)
         self.possible_agents = list(self._calls.names)
         self.agents: list[str] = []

@@ -10,7 +10,7 @@ import numpy as np
 
 from legato import _core
 from legato.envs import rewards
-from legato.envs.many_calls import Array, ManyCalls, Step, spaces_of
+from legato.envs.many_calls import Array, ManyCalls, Step, spaces_of, steered
 from legato.plan import Choice
 
 
@@ -51,10 +51,10 @@ class CallVectorEnv(ManyCalls):
         if duration_s is not None:
             changes["duration_s"] = duration_s
         made = Choice(scenario, options=changes, traces=traces, clips=clips).plan()
-        hand = {**(config or {}), "policy": "hand"}
-        made.controllers[:] = [{"name": controller, "config": hand}]
+        inner = steered(controller, config or {})
+        made.controllers[:] = [inner]
         if safeguard is not None:
-            around = {**safeguard, "inner": controller, "inner_config": hand}
+            around = {**safeguard, "inner": controller, "inner_config": inner["config"]}
             made.controllers[:] = [{"name": "safeguard", "config": around}]
         self._batch = _core.CallBatch(made.to_json(), num_envs, seed, threads)
         super().__init__(num_envs, controller, *spaces_of(self._batch.spaces), seed=seed)

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 from legato import _core
-from legato.errors import DataWarning, ProfileError, did_you_mean
+from legato.errors import ProfileError, did_you_mean, warn_of_left_out
 from legato.plan import shipped, specs
 
 PROFILE_SUFFIX = ".safetensors"
@@ -88,8 +87,7 @@ def _measured(given: Sequence[Path], on_progress: ProgressCallback | None, *, st
             unreadable.append(error)
     if unreadable and not made:
         raise unreadable[0]
-    for one in unreadable:
-        warnings.warn(f"{one}; left out", DataWarning, stacklevel=2)
+    warn_of_left_out(unreadable)
     return made
 
 

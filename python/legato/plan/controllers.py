@@ -19,6 +19,9 @@ def chosen(given: Iterable[str]) -> list[str | dict[str, Any]]:
     known = [entry["name"] for entry in _core.controllers()]
     found: list[str | dict[str, Any]] = []
     for name, config in specs.items(given, "controllers", ControllerError):
+        base, mark, option = name.partition("@")
+        if mark and base in known:
+            raise ControllerError(f"{name}: '{option}' is no parameter", hint=f"KEY=VALUE is: {base}@{option}=VALUE")
         if name not in known:
             raise ControllerError(f"no controller is called '{name}'", hint=did_you_mean(name, known))
         label = {"label": str(config.pop("label"))} if "label" in config else {}

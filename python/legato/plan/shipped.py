@@ -11,7 +11,7 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-from legato.errors import Error, ProfileError, ScenarioError, did_you_mean
+from legato.errors import Error, PolicyError, ProfileError, ScenarioError, did_you_mean
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _PACKED = _PACKAGE / "packed"
@@ -93,11 +93,18 @@ def policies_folder() -> Path:
     return _ROOT / "policies"
 
 
-def policy(name: str | Path) -> Path:
-    """A policy's folder: a path, or the name of a policy that comes with Legato (``"nvc-cc"``)."""
+def policy(name: str | Path, *, there: bool = False) -> Path:
+    """A policy's folder: a path, or the name of a policy that comes with Legato (``"nvc-cc"``); ``there``: refused
+    where there is none."""
     path = Path(name)
     packed = policies_folder() / path.name
-    return packed if path.name == str(name) and not path.exists() and packed.is_dir() else path
+    if path.name == str(name) and not path.exists():
+        if packed.is_dir():
+            return packed
+        if there:
+            known = sorted(folder.name for folder in policies_folder().iterdir() if folder.is_dir())
+            raise PolicyError(f"{name}: no such policy", did_you_mean(str(name), known))
+    return path
 
 
 def without_place(message: str) -> str:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import glob
 import os
-import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from legato.errors import DataWarning, Error
+from legato.errors import Error, warn_of_left_out
 from legato.plan import spec_text
 
+MOST_SEEDS = 1_000_000
+"""Each is a call at least."""
 Item = tuple[str, dict[str, Any]]
 """A name and its options."""
 
@@ -87,8 +88,7 @@ def files(pattern: str, error: type[Error], what: str) -> list[Path]:
     hits = [path] if path.is_dir() else [Path(hit) for hit in glob.glob(str(path), recursive=True)]  # noqa: PTH207
     found = {file for hit in hits for file in (hit.rglob("*") if hit.is_dir() else [hit]) if _is_data(file)}
     named = sorted(file for file in found if is_text(file))
-    for odd in sorted(found - set(named)):
-        warnings.warn(f"{not_text(odd)}; left out", DataWarning, stacklevel=2)
+    warn_of_left_out([not_text(odd) for odd in sorted(found - set(named))])
     if not named:
         is_pattern = any(mark in pattern for mark in "*?[")
         nothing = f"{pattern}: matches no file" if is_pattern else f"{pattern}: no such {what} file"
@@ -130,6 +130,8 @@ def readable(text: str | Path) -> str:
 
 def seeds(count_or_list: int | Sequence[int]) -> list[int]:
     """``[1, 2, 3]`` for ``3``; a list unchanged."""
+    if isinstance(count_or_list, int) and count_or_list > MOST_SEEDS:
+        raise Error(f"seeds = {count_or_list:,}: more than {MOST_SEEDS:,}")
     chosen = list(range(1, count_or_list + 1)) if isinstance(count_or_list, int) else list(count_or_list)
     if not chosen:
         raise Error(f"seeds = {count_or_list}: at least one seed is needed")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import glob
 import math
 import os
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from legato import _core
-from legato.errors import DataWarning, TraceError, did_you_mean
+from legato.errors import TraceError, did_you_mean, warn_of_left_out
 from legato.plan import shipped, specs
 
 _NUMBERS = ("duration_s", "scale", "start_s")
@@ -66,8 +65,7 @@ def _readable(chosen: Sequence[tuple[str, dict[str, Any]]], *, strict: bool) -> 
             refused.append(error)
     if refused and (strict or not kept):
         raise refused[0]
-    for one in refused:
-        warnings.warn(f"{one}; left out", DataWarning, stacklevel=2)
+    warn_of_left_out(refused)
     return kept
 
 

@@ -190,7 +190,10 @@ fn parse_parts(bytes: &[u8], format: Option<Format>) -> Result<(Format, Vec<trac
         return Err(Fault::whole("is empty"));
     }
     let unknown = || match lines(text).next() {
-        Some(Ok((n, line))) => Fault::new("row", line, "is of no known trace format").on(n),
+        Some(Ok((n, line))) => {
+            let known = Format::ALL.map(Format::name)[1..].join(", ");
+            Fault::new("row", line, format!("is of no known trace format: {known}")).on(n)
+        }
         _ => Fault::whole("is not in a known trace format"),
     };
     let format = format.or_else(|| Format::detect(text)).ok_or_else(unknown)?;

@@ -185,7 +185,11 @@ fn invalid_files_are_refused_in_one_line_that_names_the_place() {
     let cases: &[(&[u8], &str)] = &[
         (b"", "bad is empty"),
         (b"\n\n", "bad is empty"),
-        (b"hello world\n", r#"bad:1: row = "hello world" is of no known trace format"#),
+        (
+            b"hello world\n",
+            "bad:1: row = \"hello world\" is of no known trace format: hairpin, ibox, mahimahi, nyu-mets, \
+             nyu-mets-multivariate, opennetlab, rate-over-time, starlink, ucc-5g",
+        ),
         (b"0\n", r#"bad: time_ms = "0" is the last and so the period: it must be positive"#),
         (b"5\n3\n", r#"bad:2: time_ms = "3" is before the previous line"#),
         (b"5\n-3\n", r#"bad:2: time_ms = "-3" is not a whole number of ms"#),
