@@ -23,6 +23,7 @@ from legato.errors import CallError
 from legato.plan import Choice, scenarios
 from legato.report import chart, pages, repeat
 from legato.report.pages import Section
+from legato.results.figures import METRICS, Shown
 from legato.results.late import late_calls
 from legato.results.query import parts, query, summary_rows
 from legato.results.stats import FEWEST, Estimate, grouped_mean, of_separate_groups
@@ -34,29 +35,24 @@ if TYPE_CHECKING:
     from legato.call.session import CallProgress
 
 FIGURES = (
-    ("target_bitrate_mean_bps", "target bitrate", "kbit/s", 1e-3, 1),
-    ("receiver_rate_bps", "receiver rate", "kbit/s", 1e-3, 1),
-    ("one_way_delay_p50_ms", "packet delay p50", "ms", 1.0, 1),
-    ("one_way_delay_p95_ms", "packet delay p95", "ms", 1.0, 1),
-    ("loss_ratio", "loss", "%", 100.0, 2),
-    ("frame_delay_p50_ms", "frame delay p50", "ms", 1.0, 1),
-    ("frame_delay_p95_ms", "frame delay p95", "ms", 1.0, 1),
-    ("rendered_fps", "frames shown", "1/s", 1.0, 1),
-    ("freezes", "freezes", "", 1.0, 1),
-    ("qp_mean", "quantiser", "", 1.0, 1),
-    ("viewed_ssim_db_mean", "viewed SSIM", "dB", 1.0, 2),
+    METRICS["target_bitrate_mean_bps"].named("target bitrate", unit="kbit/s", digits=1),
+    METRICS["receiver_rate_bps"].named("receiver rate", unit="kbit/s", digits=1),
+    METRICS["one_way_delay_p50_ms"].named("packet delay p50"),
+    METRICS["one_way_delay_p95_ms"].named("packet delay p95"),
+    METRICS["loss_ratio"].named("loss"),
+    METRICS["frame_delay_p50_ms"].named("frame delay p50"),
+    METRICS["frame_delay_p95_ms"].named("frame delay p95"),
+    METRICS["rendered_fps"].named("frames shown", unit="1/s", digits=1),
+    METRICS["freezes"].named("freezes"),
+    METRICS["qp_mean"].named("quantiser"),
+    METRICS["viewed_ssim_db_mean"].named("viewed SSIM"),
 )
-"""Column of the summary, what it is called, in which unit, times what, with how many places."""
 
 BROWSER_NACK_INTERVAL_MS = 110.0
 """Measured: Chromium 156, without a round-trip time, requests a packet up to 34 times, 109 to 110 ms apart."""
 
-WITHIN = (
-    ("receiver_rate_bps", "receiver rate", 0.10, True),
-    ("one_way_delay_p95_ms", "packet delay p95", 20.0, False),
-    ("loss_ratio", "loss", 0.01, False),
-)
-"""Column of the summary, what it is called, how far called may be from simulated, as a share of it or as it is."""
+WITHIN = (("receiver_rate_bps", 0.10, True), ("one_way_delay_p95_ms", 20.0, False), ("loss_ratio", 0.01, False))
+"""Of figures: how far called may be from simulated, as a share of it or as it is."""
 
 PHASES_S = (0.0, 0.02, 0.04, 0.06, 0.08)
 """A simulated call meets its trace at each of these times later than the scenario says. Where in a trace the first
@@ -84,18 +80,17 @@ class Gap:
     def apart(self) -> list[tuple[str, str, bool]]:
         """Of each figure of :data:`WITHIN`: its name, the difference of means as text, whether that is too large."""
         means = {column: (before.mean, after.mean) for column, before, after, _ in self.rows}
-        shown = {column: (scale, places) for column, _, _, scale, places in FIGURES}
+        shown = {figure.column: figure for figure in FIGURES}
         found = []
-        for column, name, most, is_share in WITHIN:
+        for column, most, is_share in WITHIN:
             before, after = means[column]
             if before is None or after is None:
-                found.append((name, "–", True))
+                found.append((shown[column].title, "–", True))
                 continue
-            scale, places = shown[column]
-            text = f"{(after - before) * scale:+.{places}f}"
+            text = shown[column].text(after - before, sign=True)
             if is_share:
                 text = f"{100 * (after / before - 1):+.1f} %" if before else "–"
-            found.append((name, text, abs(after - before) > most * (abs(before) if is_share else 1.0)))
+            found.append((shown[column].title, text, abs(after - before) > most * (abs(before) if is_share else 1.0)))
         return found
 
     def misses(self) -> list[str]:
@@ -224,7 +219,7 @@ def compare(simulated: Path, called: Path, flow: str | None = None) -> list[tupl
     """Every figure of two run folders, or of one way of media in them: its column, simulated, called, difference."""
     runs = [counted_rows(folder, flow) for folder in (simulated, called)]
     found = []
-    for column, *_ in FIGURES:
+    for column in (figure.column for figure in FIGURES):
         sides = [[_known(row[column]) for row in rows] for rows in runs]
         before, after = (grouped_mean(enumerate(values)) for values in sides)
         # The two kinds of call are not paired, so each is resampled by itself.
@@ -240,24 +235,16 @@ def _known(value: float | None) -> float:
 def text_rows(gap: Gap) -> list[tuple[str, ...]]:
     """The table as text: figure, simulated, called, difference with its interval."""
     rows = []
-    for (_, name, unit, scale, places), (_, before, after, difference) in zip(FIGURES, gap.rows, strict=True):
-        label = f"{name} ({unit})" if unit else name
-        rows.append(
-            (label, *(_number(e, scale, places) for e in (before, after)), _interval(difference, scale, places))
-        )
+    for figure, (_, before, after, difference) in zip(FIGURES, gap.rows, strict=True):
+        label = f"{figure.title} ({figure.unit})" if figure.unit else figure.title
+        rows.append((label, *(figure.text(each.mean) for each in (before, after)), _interval(difference, figure)))
     return rows
 
 
-def _number(estimate: Estimate, scale: float, places: int) -> str:
-    return "–" if estimate.mean is None else f"{estimate.mean * scale:.{places}f}"
-
-
-def _interval(estimate: Estimate, scale: float, places: int) -> str:
-    if estimate.mean is None:
-        return "–"
-    text = f"{estimate.mean * scale:+.{places}f}"
+def _interval(estimate: Estimate, figure: Shown) -> str:
+    text = figure.text(estimate.mean, sign=True)
     if estimate.low is not None and estimate.high is not None:
-        text += f" [{estimate.low * scale:+.{places}f}, {estimate.high * scale:+.{places}f}]"
+        text += f" [{figure.text(estimate.low, sign=True)}, {figure.text(estimate.high, sign=True)}]"
     return text
 
 

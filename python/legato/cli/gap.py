@@ -101,7 +101,8 @@ def gap(
             terminal.say(f"no call counts: the emulated link was late in all {repeats}")
             return 1
     else:
-        numbers = tuple(name for _, name, _, _ in gaps.WITHIN)
+        judged = [column for column, *_ in gaps.WITHIN]
+        numbers = tuple(figure.title for figure in gaps.FIGURES if figure.column in judged)
         terminal.table(("pair", *numbers, "too far", "late calls"), gaps.pair_rows(pairs), right=numbers)
         near = sum(not gap.misses() for gap in pairs.values())
         terminal.out().print(f"\nnear: {near} of {len(pairs)} pairs; gap.html of each is below {folder}")

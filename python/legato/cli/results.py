@@ -8,33 +8,34 @@ from pathlib import Path
 from typing import Any
 
 from legato.cli import terminal
+from legato.results.figures import METRICS, Shown
 from legato.results.query import query
 from legato.runs.sweep import Run
 
-Figures = Sequence[tuple[str, str, float, int]]
-"""Column of the summary, heading, divisor, decimals. The whole list is in docs/run-folder.md."""
+Figures = Sequence[Shown]
+"""With the headings of a table. The whole list is in docs/run-folder.md."""
 
 OF_CALLS: Figures = (
-    ("goodput_bps", "goodput\nkbit/s", 1000, 0),
-    ("utilisation_ratio", "used\n%", 0.01, 1),
-    ("loss_ratio", "loss\n%", 0.01, 2),
-    ("queue_delay_p95_ms", "queue\np95 ms", 1, 0),
-    ("viewed_delay_p95_ms", "viewed\np95 ms", 1, 0),
-    ("on_time_150ms_ratio", "on time\n150 ms %", 0.01, 1),
-    ("viewed_ssim_db_mean", "viewed\nSSIM dB", 1, 2),
-    ("stall_ratio", "stalled\n%", 0.01, 2),
+    METRICS["goodput_bps"].named("goodput\nkbit/s", unit="kbit/s", digits=0),
+    METRICS["utilisation_ratio"].named("used\n%", digits=1),
+    METRICS["loss_ratio"].named("loss\n%"),
+    METRICS["queue_delay_p95_ms"].named("queue\np95 ms", digits=0),
+    METRICS["viewed_delay_p95_ms"].named("viewed\np95 ms", digits=0),
+    METRICS["on_time_150ms_ratio"].named("on time\n150 ms %", digits=1),
+    METRICS["viewed_ssim_db_mean"].named("viewed\nSSIM dB"),
+    METRICS["stall_ratio"].named("stalled\n%"),
 )
 
-OF_CALLS_WITH_VMAF: Figures = (*OF_CALLS, ("viewed_vmaf_mean", "viewed\nVMAF", 1, 1))
+OF_CALLS_WITH_VMAF: Figures = (*OF_CALLS, METRICS["viewed_vmaf_mean"].named("viewed\nVMAF"))
 """Where it was measured."""
 
 OF_LINKS: Figures = (
-    ("receiver_rate_bps", "received\nkbit/s", 1000, 0),
-    ("utilisation_ratio", "used\n%", 0.01, 1),
-    ("loss_ratio", "loss\n%", 0.01, 2),
-    ("one_way_delay_p50_ms", "delay\np50 ms", 1, 1),
-    ("one_way_delay_p95_ms", "delay\np95 ms", 1, 1),
-    ("queue_delay_p95_ms", "queue\np95 ms", 1, 0),
+    METRICS["receiver_rate_bps"].named("received\nkbit/s", unit="kbit/s", digits=0),
+    METRICS["utilisation_ratio"].named("used\n%", digits=1),
+    METRICS["loss_ratio"].named("loss\n%"),
+    METRICS["one_way_delay_p50_ms"].named("delay\np50 ms"),
+    METRICS["one_way_delay_p95_ms"].named("delay\np95 ms"),
+    METRICS["queue_delay_p95_ms"].named("queue\np95 ms", digits=0),
 )
 """Where nothing is known of frames."""
 
@@ -45,7 +46,7 @@ def means(folder: Path, figures: Figures = OF_CALLS) -> list[dict[str, Any]]:
     from legato.results.late import late_calls, without
 
     counted = f"filter (where {without(late.call for late in late_calls(folder))})"
-    columns = ", ".join(f"avg({column}) {counted} as {column}" for column, *_ in figures)
+    columns = ", ".join(f"avg({one.column}) {counted} as {one.column}" for one in figures)
     calls = f"count(*) {counted} as calls"
     sql = f"select controller, {calls}, {columns} from summary group by controller order by min(call)"
     return query(folder, sql)
@@ -63,13 +64,7 @@ def finish(run: Run, figures: Figures = OF_CALLS, *, as_json: bool) -> None:
 
 def show(folder: Path, figures: Figures = OF_CALLS) -> None:
     """The means as a table."""
-    headings = [heading for _, heading, *_ in figures]
-    rows = [
-        (row["controller"], row["calls"], *(_figure(row[column], per, places) for column, _, per, places in figures))
-        for row in means(folder, figures)
-    ]
+    headings = [one.title for one in figures]
+    found = means(folder, figures)
+    rows = [(row["controller"], row["calls"], *(one.text(row[one.column]) for one in figures)) for row in found]
     terminal.table(["controller", "calls", *headings], rows, right=["calls", *headings])
-
-
-def _figure(value: float | None, per: float, places: int) -> str:
-    return "–" if value is None else f"{value / per:.{places}f}"

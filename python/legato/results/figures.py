@@ -1,8 +1,9 @@
-"""The figures of a summary row as a report shows them: label, unit, direction and a short definition.
+"""The registry of figures: of each column of a summary its label, unit, digits, direction and a short definition.
 
 The definitions are those of docs/run-folder.md, shortened; a test holds the two lists of names together.
 Columns keep their unit in the name (`_bps _ms _ratio _db`); a report shows bit/s as Mbit/s and ratios as
-per cent, which is all `scale` is for.
+per cent, which is all `scale` is for. A table that shows a figure under another title, in kbit/s or with other digits
+asks for it by :meth:`Metric.named`; nothing else states a unit or a direction.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 from typing import Literal
+
+from legato.results.stats import Estimate
 
 Better = Literal["higher", "lower", "neither"]
 
@@ -31,6 +34,50 @@ class Metric:
     def shown(self, value: float | None) -> str:
         """`value` in the unit of display, without the unit; an absent figure is a dash."""
         return "–" if value is None else f"{value * self.scale:.{self.digits}f}".replace("-", "−")
+
+    def named(self, title: str, *, unit: str = "", digits: int | None = None) -> Shown:
+        """The figure under a table's own title, and in its own unit and digits where they are given."""
+        digits = self.digits if digits is None else digits
+        return Shown(self, title, unit or self.unit, _SCALES.get(unit, self.scale), digits)
+
+
+_SCALES = {"Mbit/s": 1e-6, "kbit/s": 1e-3}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A figure as one table shows it: the column times ``scale``, with ``digits`` after the point."""
+
+    figure: Metric
+    title: str
+    unit: str
+    scale: float
+    digits: int
+
+    @property
+    def column(self) -> str:
+        """Of the summary."""
+        return self.figure.column
+
+    @property
+    def more_is_better(self) -> bool | None:
+        """None: neither is."""
+        return {"higher": True, "lower": False, "neither": None}[self.figure.better]
+
+    def text(self, value: float | None, sign: bool = False) -> str:
+        """With its digits; a dash where there is none."""
+        return "–" if value is None else f"{value * self.scale:{'+' if sign else ''}.{self.digits}f}"
+
+    def interval(self, found: Estimate, sign: bool = False) -> str:
+        """The mean, and its interval where there are networks enough; nothing where there is no figure."""
+        if found.mean is None:
+            return ""
+        text = self.text(found.mean, sign)
+        return (
+            text
+            if found.low is None or found.high is None
+            else f"{text} ({self.text(found.low)} to {self.text(found.high)})"
+        )
 
 
 def _rate(column: str, label: str, definition: str, better: Better = "neither") -> Metric:

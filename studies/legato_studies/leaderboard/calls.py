@@ -17,11 +17,11 @@ from legato.links import Link
 from legato.plan import Choice
 from legato.results import stats
 from legato.results.comparison import bounded
-from legato.results.figures import METRICS
+from legato.results.figures import METRICS, Shown
 from legato.results.query import query
 from legato.results.stats import Array, Estimate
 from legato.runs.sweep import Progress, sweep
-from legato_studies.leaderboard.measures import FLOOR, MEASURES, Measure
+from legato_studies.leaderboard.measures import FLOOR, MEASURES
 
 COLUMNS = tuple(measure.column for measure in (*MEASURES, FLOOR))
 Network = tuple[str, str]
@@ -83,11 +83,11 @@ class Calls:
         """A controller's calls by link and setting. It has none where only live links were kept and none is live."""
         return self._by_name.get(name, {})
 
-    def missing(self, name: str, measure: Measure) -> int:
+    def missing(self, name: str, measure: Shown) -> int:
         """Calls of a controller that have no such figure: those that showed nothing."""
         return sum(call.figures[measure.column] is None for call in self._of(name).values())
 
-    def mean(self, name: str, measure: Measure) -> Estimate:
+    def mean(self, name: str, measure: Shown) -> Estimate:
         """The mean over calls, with its interval over networks."""
         known = [
             (call.network, value)
@@ -96,13 +96,13 @@ class Calls:
         ]
         return bounded(stats.grouped_mean(known), 0.0, METRICS[measure.column].most)
 
-    def difference(self, name: str, base: str, measure: Measure) -> Estimate:
+    def difference(self, name: str, base: str, measure: Shown) -> Estimate:
         """The mean of one controller minus another, call by call."""
         found = stats.grouped_mean((network, own - other) for network, own, other in self.pairs(name, base, measure))
         most = METRICS[measure.column].most
         return bounded(found, -most, most)
 
-    def closed(self, name: str, base: str, ceiling: str, *groups: Sequence[Measure]) -> Estimate:
+    def closed(self, name: str, base: str, ceiling: str, *groups: Sequence[Shown]) -> Estimate:
         """The share of the way from one controller to another: a mean over groups of figures that count alike.
 
         Each share is cut to -1 to 1, since a delay may be any number of times worse. A figure by which the base is no
@@ -132,17 +132,17 @@ class Calls:
         return bounded(stats.of_groups(share, calls), -1.0, 1.0)
 
     def _way(
-        self, name: str, base: str, ceiling: str, measure: Measure, order: Mapping[Network, int]
+        self, name: str, base: str, ceiling: str, measure: Shown, order: Mapping[Network, int]
     ) -> tuple[Array, Array]:
         """By how much a controller and the ceiling are better than the base: totals of each network."""
-        own, top, sign = np.zeros(len(order)), np.zeros(len(order)), 1.0 if measure.larger_is_better else -1.0
+        own, top, sign = np.zeros(len(order)), np.zeros(len(order)), 1.0 if measure.more_is_better else -1.0
         for network, reached, other in self.pairs(name, base, measure):
             own[order[network]] += sign * (reached - other)
         for network, best, other in self.pairs(ceiling, base, measure):
             top[order[network]] += sign * (best - other)
         return own, top
 
-    def pairs(self, name: str, base: str, measure: Measure) -> Iterator[tuple[Network, float, float]]:
+    def pairs(self, name: str, base: str, measure: Shown) -> Iterator[tuple[Network, float, float]]:
         """A figure of two controllers by the network, for each call that both have it of."""
         rivals = self._of(base)
         for key, call in self._of(name).items():

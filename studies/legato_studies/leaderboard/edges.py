@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legato.plan import Choice
+from legato.results.figures import METRICS, Shown
 from legato.results.query import query
 from legato.results.stats import Estimate, grouped_mean
 from legato.runs.sweep import Progress, sweep
-from legato_studies.leaderboard.measures import GOODPUT, P95, PICTURE, STALLED, Measure
+from legato_studies.leaderboard.measures import GOODPUT, P95, PICTURE, STALLED
 
 CLEAN = "clean"
 BASE = "gcc"
-SHOWN = (GOODPUT, P95, STALLED, PICTURE, Measure("loss_ratio", "lost, %", 100, 1, None))
+SHOWN = (GOODPUT, P95, STALLED, PICTURE, METRICS["loss_ratio"].named("lost, %", digits=1))
 _LEFT = 2.0 / 2.5
 """Of the clean link's rate, where a policer or a shaper is in front."""
 
@@ -92,12 +93,12 @@ class Edges:
     def controllers(self) -> list[str]:
         return list(dict.fromkeys(name for name, _ in self._found))
 
-    def estimate(self, name: str, key: str, measure: Measure) -> Estimate:
+    def estimate(self, name: str, key: str, measure: Shown) -> Estimate:
         """The mean over seeds, and its interval from five seeds on."""
         values = [row[measure.column] for row in self._found[name, key]]
         return grouped_mean((at, value) for at, value in enumerate(values) if value is not None)
 
-    def mean(self, name: str, key: str, measure: Measure) -> float:
+    def mean(self, name: str, key: str, measure: Shown) -> float:
         """The mean over seeds; NaN where a seed has no such figure."""
         values = [row[measure.column] for row in self._found[name, key]]
         return sum(float("nan") if value is None else value for value in values) / len(values)

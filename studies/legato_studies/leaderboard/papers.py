@@ -20,11 +20,12 @@ import numpy as np
 from legato.links import Link, files, middles
 from legato.results import stats
 from legato.results.comparison import bounded
+from legato.results.figures import Shown
 from legato.results.stats import Array, Estimate
 from legato.runs.sweep import Progress
 from legato_studies.leaderboard import calls
 from legato_studies.leaderboard.calls import Call, Calls
-from legato_studies.leaderboard.measures import GOODPUT, P95, STALLED, Measure
+from legato_studies.leaderboard.measures import GOODPUT, P95, STALLED
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Setting:
 
     key: str
     title: str
-    claims: tuple[tuple[Measure, str], ...]
+    claims: tuple[tuple[Shown, str], ...]
     """Figures as ratios to `gcc`'s, and the published ones."""
     ours: str
     """Where our setting differs."""
@@ -111,7 +112,7 @@ def play(
     return Calls(found)
 
 
-def ratio(played: Calls, name: str, base: str, measure: Measure) -> Estimate:
+def ratio(played: Calls, name: str, base: str, measure: Shown) -> Estimate:
     """The mean of a figure over that of another controller, over the same calls; the interval is over networks."""
     networks = list(dict.fromkeys(call.network for call in played.calls))
     own, other, counts = (np.zeros(len(networks)) for _ in range(3))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from legato import controllers as registry
 from legato.report.pages import Cell, Section, counted
+from legato.results.figures import Shown
 from legato.results.stats import NO_FIGURE, Estimate
 from legato_studies.leaderboard import papers
 from legato_studies.leaderboard.board import BASE, CEILING, Board
@@ -16,13 +17,13 @@ from legato_studies.leaderboard.measures import (
     FLOOR,
     GOODPUT,
     HEADROOM,
+    JUDGED,
     MEASURES,
     P95,
     P98,
     PICTURE,
     STALLED,
     TIMELY,
-    Measure,
 )
 
 Row = tuple[str | Cell, ...]
@@ -119,7 +120,7 @@ def first(board: Board, order: Sequence[str]) -> Section:
     return Section("Standing", note, columns, rows)
 
 
-def _mean(played: Calls, name: str, measure: Measure) -> str:
+def _mean(played: Calls, name: str, measure: Shown) -> str:
     found = played.mean(name, measure)
     return "" if found.mean is None else measure.text(found.mean)
 
@@ -163,7 +164,7 @@ def of_networks(board: Board, order: Sequence[str]) -> Iterator[Section]:
         yield by_family(alive, measure, order)
 
 
-def means(title: str, played: Calls, order: Sequence[str], measures: Sequence[Measure], note: str = "") -> Section:
+def means(title: str, played: Calls, order: Sequence[str], measures: Sequence[Shown], note: str = "") -> Section:
     """Figures of every controller, with intervals."""
     rows: list[Row] = []
     for name in order:
@@ -178,23 +179,22 @@ def means(title: str, played: Calls, order: Sequence[str], measures: Sequence[Me
 
 def differences(played: Calls, order: Sequence[str], base: str = BASE) -> Section:
     """Every controller minus the base, call by call; what excludes zero is marked as better or worse."""
-    judged = [measure for measure in MEASURES if measure.larger_is_better is not None]
     rows: list[Row] = []
     for name in order:
         if name == base:
             continue
         cells: list[str | Cell] = [name]
-        for measure in judged:
+        for measure in JUDGED:
             found = played.difference(name, base, measure)
             text = measure.interval(found, sign=True)
             if not found.excludes_zero() or found.mean is None:
                 cells.append(text)
             else:
-                better = (found.mean > 0) == measure.larger_is_better
+                better = (found.mean > 0) == measure.more_is_better
                 cells.append(Cell(text, "met" if better else "not-met"))
         rows.append(tuple(cells))
     note = "**Bold** is better and *slanted* is worse than it, with 95 % confidence."
-    return Section(f"Minus `{base}`, call by call", note, ["controller", *(m.title for m in judged)], rows)
+    return Section(f"Minus `{base}`, call by call", note, ["controller", *(m.title for m in JUDGED)], rows)
 
 
 def by_setting(played: Calls, order: Sequence[str]) -> Section:
@@ -214,7 +214,7 @@ def by_setting(played: Calls, order: Sequence[str]) -> Section:
     return Section("By clip and encoder", "Live links.", columns, rows)
 
 
-def by_family(played: Calls, measure: Measure, order: Sequence[str]) -> Section:
+def by_family(played: Calls, measure: Shown, order: Sequence[str]) -> Section:
     """One figure on the links of each family."""
     families = played.networks()
     parts = {family: played.only(lambda call, of=family: call.family == of) for family in families}

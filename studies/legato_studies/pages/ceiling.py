@@ -16,8 +16,9 @@ from legato.conformance.contestants import playable
 from legato.links import CAPACITIES, FAMILIES, Link
 from legato.plan import Choice, shipped
 from legato.report.pages import Section
+from legato.results.figures import METRICS, Shown
 from legato.runs.sweep import sweep
-from legato_studies.leaderboard.measures import FLOOR, ON_TIME, P95, P98, PICTURE, STALLED, Measure
+from legato_studies.leaderboard.measures import FLOOR, ON_TIME, P95, P98, PICTURE, STALLED
 from legato_studies.page import Found, Options, Page
 
 CEILING = "clairvoyant"
@@ -27,7 +28,7 @@ WORST_PICTURE_DB = 2.0
 """A rival's picture is at most so much below that of the controller that knows the capacity."""
 
 
-ON_TIME_400 = Measure("on_time_400ms_ratio", "on time, 400 ms, %", 100, 1, True)
+ON_TIME_400 = METRICS["on_time_400ms_ratio"].named("on time, 400 ms, %", digits=1)
 SHOWN = (P95, P98, ON_TIME, ON_TIME_400, STALLED)
 
 
@@ -100,10 +101,10 @@ def shown(families: Mapping[str, dict[str, dict[str, float]] | None]) -> Section
     return Section("", columns=columns, rows=rows)
 
 
-def cell(measure: Measure, found: Mapping[str, Mapping[str, float]]) -> str:
+def cell(measure: Shown, found: Mapping[str, Mapping[str, float]]) -> str:
     """The ceiling's figure, and the best of the others."""
     own = found[CEILING][measure.column]
-    sign = -1 if measure.larger_is_better else 1
+    sign = -1 if measure.more_is_better else 1
     seen = found[KNOWS_THE_CAPACITY][PICTURE.column] - WORST_PICTURE_DB
     others = {
         name: row[measure.column]

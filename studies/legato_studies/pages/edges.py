@@ -10,9 +10,9 @@ from pathlib import Path
 
 from legato.plan import shipped
 from legato.report.pages import Section
+from legato.results.figures import Shown
 from legato_studies.leaderboard import edges
 from legato_studies.leaderboard.edges import CLEAN, EDGES, SHOWN, Ask, Edges
-from legato_studies.leaderboard.measures import Measure
 from legato_studies.page import Found, Options, Page, table
 
 CONTROLLERS = ("gcc", "legato")
@@ -55,7 +55,7 @@ def said(ask: Ask) -> str:
     return text if ask.met else f"**not met: {text}**"
 
 
-def figures(found: Edges, measure: Measure) -> Section:
+def figures(found: Edges, measure: Shown) -> Section:
     """One figure of all controllers."""
     keys = (CLEAN, *(edge.key for edge in EDGES))
     rows = [

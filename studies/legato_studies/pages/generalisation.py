@@ -17,6 +17,7 @@ from pathlib import Path
 from legato.links import FAMILIES, Link
 from legato.plan import Choice, shipped
 from legato.report.pages import Section
+from legato.results.figures import METRICS, Shown
 from legato.results.stats import Estimate
 from legato.runs.sweep import sweep
 from legato_studies.page import Found, Options, Page
@@ -39,13 +40,12 @@ CODECS = {
 }
 CLIPS = ("foreman",)
 """In no training."""
-SCORES = {
-    "on_time_150ms_ratio": ("on time, 150 ms (points)", 100.0, 1),
-    "viewed_delay_p95_ms": ("p95 delay as viewed (ms)", -1.0, 0),
-    "viewed_qoe_p": ("QoE_p as viewed", 1.0, 2),
-    "viewed_qoe_d": ("QoE_d as viewed", 1.0, 2),
-}
-"""Column: label, factor (negative where less is better), digits."""
+SCORES = (
+    METRICS["on_time_150ms_ratio"].named("on time, 150 ms (points)", digits=1),
+    METRICS["viewed_delay_p95_ms"].named("p95 delay as viewed (ms)", digits=0),
+    METRICS["viewed_qoe_p"].named("QoE_p as viewed", digits=2),
+    METRICS["viewed_qoe_d"].named("QoE_d as viewed", digits=2),
+)
 
 
 def play(options: Options) -> Found:
@@ -63,9 +63,9 @@ def play(options: Options) -> Found:
             found = called(scenario, {**changes, "duration_s": options.duration}, policies, links)
             for which, sessions in found.items():
                 for score in SCORES:
-                    less = [sessions.difference(scenario, name, RIVAL, score) for name in policies]
+                    less = [sessions.difference(scenario, name, RIVAL, score.column) for name in policies]
                     cells = map(cell, [score] * len(policies), less, trained)
-                    rows.append([setting, which, SCORES[score][0], *cells])
+                    rows.append([setting, which, score.title, *cells])
             print(f"{codec}, {setting}: done", flush=True)
         sections.append(Section(f"With {codec}", columns=["family", "links", "figure", *policies], rows=rows))
     return Found({**facts, "sections": sections})
@@ -92,17 +92,11 @@ def called(
     return {f"all {number}": every, **({f"{alive} live": live} if alive else {})}
 
 
-def cell(score: str, less: Estimate, trained: bool) -> str:
-    """A difference with its interval, in the unit of display."""
-    _, factor, digits = SCORES[score]
-    shown = [None if value is None else value * abs(factor) for value in (less.mean, less.low, less.high)]
-    if shown[0] is None:
-        return "–"
-    text = f"{shown[0]:+.{digits}f}"
-    if shown[1] is not None and shown[2] is not None:
-        text += f" ({shown[1]:.{digits}f} to {shown[2]:.{digits}f})"
-        if shown[2] < 0 < factor or shown[1] > 0 > factor:
-            text = f"**{text}**"
+def cell(score: Shown, less: Estimate, trained: bool) -> str:
+    """A difference with its interval, in the unit of display; bold where it is worse."""
+    text = score.interval(less, sign=True) or "–"
+    if less.mean is not None and less.excludes_zero() and (less.mean > 0) != score.more_is_better:
+        text = f"**{text}**"
     return text + (" *trained*" if trained else "")
 
 

@@ -26,10 +26,11 @@ from legato.links import Link
 from legato.plan import Choice, clips
 from legato.report.pages import Section
 from legato.results import stats
+from legato.results.figures import Shown
 from legato.results.query import query
 from legato.runs.sweep import sweep
 from legato_studies.leaderboard import NAMES, mixed
-from legato_studies.leaderboard.measures import GOODPUT, P95, PICTURE, STALLED, Measure
+from legato_studies.leaderboard.measures import GOODPUT, P95, PICTURE, STALLED
 from legato_studies.page import Found, Options, Page, table
 from legato_studies.timed_calls import TimedCall, in_time
 
@@ -84,12 +85,12 @@ Means = dict[str, dict[str, float | None]]
 """By kind and column; ``None``: not measured, as the picture is not where a browser sends."""
 
 
-def text(figure: Measure, value: float | None) -> str:
+def text(figure: Shown, value: float | None) -> str:
     """The figure, or a dash where there is none."""
     return "-" if value is None else figure.text(value)
 
 
-def apart(figure: Measure, found: Means, rival: str) -> float | None:
+def apart(figure: Shown, found: Means, rival: str) -> float | None:
     """`legato` minus another, where both have the figure."""
     ours, other = (found.get(kind, {}).get(figure.column) for kind in (OURS, rival))
     return None if ours is None or other is None else ours - other
@@ -153,14 +154,14 @@ def means(calls: Mapping[str, Sequence[TimedCall]]) -> Means:
     return found
 
 
-def sign(figure: Measure, difference: float) -> int:
+def sign(figure: Shown, difference: float) -> int:
     """1: ahead; -1: behind; 0: level."""
     if abs(difference) < NEAR[figure]:
         return 0
-    return 1 if (difference > 0) == figure.larger_is_better else -1
+    return 1 if (difference > 0) == figure.more_is_better else -1
 
 
-def signs_match(real: Means, foretold: Means, figure: Measure) -> bool:
+def signs_match(real: Means, foretold: Means, figure: Shown) -> bool:
     """Whether the same one is ahead called and simulated; level in both is the same too."""
     called, model = apart(figure, real, RIVAL), apart(figure, foretold, RIVAL)
     return called is not None and model is not None and sign(figure, called) == sign(figure, model)
@@ -169,10 +170,10 @@ def signs_match(real: Means, foretold: Means, figure: Measure) -> bool:
 def per_link(foretold: Mapping[Link, Means], real: Mapping[Link, Means]) -> Section:
     """A row per link: the figures called, and by how much `legato` differs, called (simulated)."""
 
-    def all_kinds(figure: Measure) -> Callable[[Link], str]:
+    def all_kinds(figure: Shown) -> Callable[[Link], str]:
         return lambda link: " / ".join(text(figure, real[link].get(kind, {}).get(figure.column)) for kind in KINDS)
 
-    def difference(figure: Measure) -> Callable[[Link], str]:
+    def difference(figure: Shown) -> Callable[[Link], str]:
         def shown(link: Link) -> str:
             called, model = apart(figure, real[link], RIVAL), apart(figure, foretold[link], RIVAL)
             other = "" if signs_match(real[link], foretold[link], figure) else " **other sign**"
@@ -196,7 +197,7 @@ def in_sum(foretold: Mapping[Link, Means], real: Mapping[Link, Means]) -> Sectio
         f"{BROWSERS}, called": (BROWSERS, real),
     }
 
-    def difference(figure: Measure) -> Callable[[str], str]:
+    def difference(figure: Shown) -> Callable[[str], str]:
         def shown(name: str) -> str:
             rival, source = rivals[name]
             pairs = {

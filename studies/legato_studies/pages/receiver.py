@@ -23,10 +23,11 @@ from legato.links import Link
 from legato.plan import shipped
 from legato.report.pages import Section
 from legato.results import stats
+from legato.results.figures import METRICS, Shown
 from legato.results.query import query
 from legato_studies.leaderboard import NAMES, Calls, mixed
 from legato_studies.leaderboard.calls import play
-from legato_studies.leaderboard.measures import GOODPUT, P95, P98, PICTURE, STALLED, Measure
+from legato_studies.leaderboard.measures import GOODPUT, P95, P98, PICTURE, STALLED
 from legato_studies.leaderboard.page import marked
 from legato_studies.leaderboard.tables import differences, live, means
 from legato_studies.page import Found, Options, Page
@@ -39,9 +40,9 @@ CALLED = (
     P95,
     P98,
     STALLED,
-    Measure("receiver_rate_bps", "received, kbit/s", 1e-3, 0, True),
-    Measure("qp", "quantiser", 1, 1, False),
-    Measure("height", "rows", 1, 0, True),
+    METRICS["receiver_rate_bps"].named("received, kbit/s", unit="kbit/s", digits=0),
+    METRICS["qp_mean"].named("quantiser"),
+    METRICS["height_mean"].named("rows"),
 )
 """Where a browser sends nothing is compared picture by picture: quantiser and rows are those that it says it coded."""
 CLIP = "foreman"
@@ -110,7 +111,7 @@ def read(folder: Path, kind: Kind, call: TimedCall) -> Made:
 
 def coded(folder: Path) -> dict[str, float]:
     """The mean quantiser of H.264, 0 to 51, and the mean of the picture's rows, by the sending browser's reports."""
-    sql = "SELECT max(qp_sum) / max(frames_encoded) AS qp, avg(height) AS height FROM outbound"
+    sql = "SELECT max(qp_sum) / max(frames_encoded) AS qp_mean, avg(height) AS height_mean FROM outbound"
     return query(folder, sql)[0]
 
 
@@ -205,7 +206,7 @@ def _apart(found: CalledOver, kind: Kind, base: Kind) -> Iterator[str]:
 
 def per_link(found: CalledOver) -> Section:
     """Every kind on every link."""
-    shown: tuple[Measure, ...] = (P95, STALLED, *CALLED[3:])
+    shown: tuple[Shown, ...] = (P95, STALLED, *CALLED[3:])
     rows = []
     for link in found:
         for kind in KINDS:

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from legato.links import CAPACITIES
+from legato.results.figures import METRICS
 from legato.results.query import query
 from legato.results.stats import Estimate, of_separate_groups
 from legato_studies.papers.nvc_cc import readings
 from legato_studies.papers.nvc_cc.sessions import Array, Sessions
 from legato_studies.papers.nvc_cc.sweeps import FIG_12, GUARDED, PRINTED, PRINTED_GCC, ROUND_TRIP, RULES
 from legato_studies.papers.nvc_cc.trainings import H264_LABEL, Convergence
-from legato_studies.papers.reproduction import AS_PRINTED, STRICTER, Figure, Grid, Row
+from legato_studies.papers.reproduction import AS_PRINTED, STRICTER, Grid, Row
 from legato_studies.papers.verdict import Claim, Lead, Value, Verdict, judged
 
 OURS = "nvc-cc"
@@ -70,17 +71,17 @@ def judge(
     ]
 
 
-_WHAT: Mapping[str, tuple[str, str, bool]] = {
-    "ssim_db_mean": ("SSIM", "dB", True),
-    "viewed_ssim_db_mean": ("SSIM", "dB", True),
-    "frame_delay_p98_ms": ("p98 frame delay", "ms", False),
-    "viewed_delay_p98_ms": ("p98 frame delay", "ms", False),
-    "stalls_per_s": ("stalls a second", "", False),
-    "stall_ratio": ("time stalled", "", False),
-    "receiver_rate_bps": ("throughput", "Mbit/s", True),
-    "loss_ratio": ("loss", "%", False),
+_WHAT: Mapping[str, tuple[str, str]] = {
+    "ssim_db_mean": ("SSIM", "dB"),
+    "viewed_ssim_db_mean": ("SSIM", "dB"),
+    "frame_delay_p98_ms": ("p98 frame delay", "ms"),
+    "viewed_delay_p98_ms": ("p98 frame delay", "ms"),
+    "stalls_per_s": ("stalls a second", ""),
+    "stall_ratio": ("time stalled", ""),
+    "receiver_rate_bps": ("throughput", "Mbit/s"),
+    "loss_ratio": ("loss", "%"),
 }
-"""Column of the summary: its name, the unit of differences, whether more of it is better."""
+"""Column of the summary: what claims call it, and the unit of differences."""
 
 
 def _in_unit(ours: Estimate, unit: str) -> Estimate:
@@ -143,8 +144,9 @@ class _Leads:
 
     def named(self, figure: str, rival: str, of: str = "", known_as: str = "") -> tuple[str, Estimate, str, str]:
         """Name, size and unit of the lead over one of them, and on which side of the rival's it lies."""
-        what, unit, more_is_better = _WHAT[figure]
-        side, pair = ("above", (self.ours, rival)) if more_is_better else ("below", (rival, self.ours))
+        what, unit = _WHAT[figure]
+        lower = METRICS[figure].better == "lower"
+        side, pair = ("below", (rival, self.ours)) if lower else ("above", (self.ours, rival))
         name = f"{what}{of} {side} {known_as or rival}'s"
         return name, self.sessions.difference(self.setting, *pair, figure), unit, side
 
@@ -254,14 +256,14 @@ def _leads_in(sessions: Sessions, setup: Setup) -> Iterator[Row]:
                 yield _at_least(leads.table, name, 20.0, share, "%", "20 to 77")
 
 
-_OWN: Mapping[str, Figure] = {
-    "ssim_db_mean": ("SSIM of frames shown, dB", 1.0, 2),
-    "viewed_ssim_db_mean": ("SSIM as viewed, dB", 1.0, 2),
-    "frame_delay_p98_ms": ("p98 frame delay, ms", 1.0, 0),
-    "viewed_delay_p98_ms": ("p98 as viewed, ms", 1.0, 0),
-    "stalls_per_s": ("stalls a second", 1.0, 3),
-    "stall_ratio": ("time stalled, %", 100.0, 2),
-}
+_OWN = (
+    METRICS["ssim_db_mean"].named("SSIM of frames shown, dB"),
+    METRICS["viewed_ssim_db_mean"].named("SSIM as viewed, dB"),
+    METRICS["frame_delay_p98_ms"].named("p98 frame delay, ms", digits=0),
+    METRICS["viewed_delay_p98_ms"].named("p98 as viewed, ms", digits=0),
+    METRICS["stalls_per_s"].named("stalls a second"),
+    METRICS["stall_ratio"].named("time stalled, %"),
+)
 """Columns of a controller's own figures."""
 
 

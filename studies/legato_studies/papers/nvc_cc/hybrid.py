@@ -11,16 +11,17 @@ differ in the laws of Table 2 alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from legato.links import CAPACITIES, FAMILIES
 from legato.plan import Choice
+from legato.results.figures import METRICS
 from legato.results.stats import Estimate
 from legato_studies.papers.nvc_cc.sessions import Sessions
 from legato_studies.papers.nvc_cc.sweeps import FIG_12, Size, Sweep, one_link
-from legato_studies.papers.reproduction import AS_PRINTED, STRICTER, Figure, Grid, Row
+from legato_studies.papers.reproduction import AS_PRINTED, STRICTER, Grid, Row
 from legato_studies.papers.verdict import Lead, judged
 
 SCENARIO = "nvc_cc_hybrid"
@@ -145,13 +146,13 @@ def _fig_9(sessions: Sessions) -> Iterator[Row]:
             yield Row.of("Hybrid, Fig. 9", name, None, more, "no claim", why, unit="dB")
 
 
-_COLUMNS: Mapping[str, Figure] = {
-    QUALITY: ("SSIM as viewed, dB", 1.0, 2),
-    DELAY: ("p98 as viewed, ms", 1.0, 0),
-    "receiver_rate_bps": ("throughput, Mbit/s", 1e-6, 2),
-    "loss_ratio": ("loss, %", 100.0, 1),
-    "stall_ratio": ("time stalled, %", 100.0, 1),
-}
+_COLUMNS = (
+    METRICS[QUALITY].named("SSIM as viewed, dB"),
+    METRICS[DELAY].named("p98 as viewed, ms", digits=0),
+    METRICS["receiver_rate_bps"].named("throughput, Mbit/s", digits=2),
+    METRICS["loss_ratio"].named("loss, %", digits=1),
+    METRICS["stall_ratio"].named("time stalled, %", digits=1),
+)
 
 
 def own_figures(sessions: Sessions) -> Iterator[Grid]:

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from legato.report.pages import counted
+from legato.results.figures import Shown
 from legato.results.query import parts
 from legato.results.stats import Estimate, mean_intervals, of_groups, paired_differences
-from legato_studies.papers.reproduction import Bounds, Figure, Grid
+from legato_studies.papers.reproduction import Bounds, Grid
 
 FIGURES = (
     "ssim_db_mean",
@@ -104,7 +105,7 @@ class Sessions:
         title: str,
         setting: str,
         controllers: Sequence[str],
-        columns: Mapping[str, Figure],
+        columns: Sequence[Shown],
     ) -> Grid:
         """Means of those controllers that were run, a column per figure."""
 
@@ -116,9 +117,9 @@ class Sessions:
         return Grid(
             table,
             f"{title} ({counted(self.networks(setting), 'network')}, {self.count(setting):,} sessions each)",
-            tuple((head, digits) for head, _, digits in columns.values()),
+            tuple((one.title, one.digits) for one in columns),
             tuple(
-                (name, tuple(bounds(name, figure, scale) for figure, (_, scale, _) in columns.items()))
+                (name, tuple(bounds(name, one.column, one.scale) for one in columns))
                 for name in controllers
                 if name in self.controllers(setting)
             ),
