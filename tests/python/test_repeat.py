@@ -21,7 +21,7 @@ from legato import _core, cli
 from legato.call import Pictures
 from legato.errors import DataWarning, RunFolderError
 from legato.plan import Choice, repeat, shipped
-from legato.plan import record as plan_record
+from legato.plan.record import recorded
 
 RATES = "time_s,rate_bps\n0,1500000\n1,600000\n2,1200000\n9,1200000\n"
 SCENARIO = """\
@@ -265,4 +265,4 @@ def test_real_calls_print_what_made_them(how: dict, words: str):
     call = how.pop("call")
     specs = {"controllers": how.get("controllers", ()), "seeds": how.get("seeds", 1)}
     plan = replace(Choice("steady", **specs).plan(), call=call)
-    assert shlex.join(repeat.words(plan_record.record(plan))) == f"legato {words}"
+    assert shlex.join(repeat.words(recorded(plan))) == f"legato {words}"

@@ -19,7 +19,7 @@ from legato import _core
 from legato.call.pictures import Pictures
 from legato.errors import CallError, Error
 from legato.plan import Plan, repeat
-from legato.plan import record as plan_record
+from legato.plan.record import recorded
 from legato.runs.sweep import Run, check_folder
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def make(
     ffmpeg = meter.found() if vmaf else None
     started, called_s = time.monotonic(), 0.0
     with _nothing_left_of_nothing(folder), awake.kept(), stage.opened(session, pictures, programs, ffmpeg) as set_up:
-        record = plan_record.record(plan)
+        record = recorded(plan)
         with record.errors_as_typed():
             calls = _core.open_call_folder(record.to_json(), str(folder))
         repeat.write(record, folder)

@@ -58,7 +58,7 @@ class Record:
             raise type(error)(message, error.hint) from None
 
 
-def record(plan: Plan) -> Record:
+def recorded(plan: Plan) -> Record:
     """Names for the files of a plan, which must be there."""
     named = list(_named(plan))
     names = _names({real for _, real in named} | set(_in_scenario(plan)))

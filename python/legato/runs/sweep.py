@@ -11,7 +11,7 @@ from typing import Any
 from legato import _core
 from legato.errors import RunFolderError
 from legato.plan import Plan, repeat
-from legato.plan import record as plan_record
+from legato.plan.record import recorded
 from legato.results.query import summary_rows
 
 _POLL_S = 0.02
@@ -73,7 +73,7 @@ def sweep(
     """
     folder = Path(folder)
     check_folder(folder, resume=resume)
-    record = plan_record.record(plan)
+    record = recorded(plan)
     with record.errors_as_typed():
         native = _core.Sweep(record.to_json(), str(folder), threads)
     repeat.write(record, folder)
