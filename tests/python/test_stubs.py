@@ -84,3 +84,9 @@ def test_every_public_name_is_where_the_package_says():
     types = next(node for node in ast.parse(Path(legato.__file__).read_text()).body if isinstance(node, ast.If))
     typed = {alias.name: node.module for node in types.body for alias in node.names}
     assert typed == {name: f"legato.{home}" for name, home in legato._HOMES.items()}
+
+
+def test_the_command_line_begins_without_what_only_some_verbs_need():
+    program = "import sys, legato.cli; print(*({'av', 'duckdb', 'jinja2', 'numpy', 'torch'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

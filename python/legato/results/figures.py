@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from legato.results.stats import Estimate
+if TYPE_CHECKING:
+    from legato.results.stats import Estimate
 
 Better = Literal["higher", "lower", "neither"]
 
