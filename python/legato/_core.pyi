@@ -439,14 +439,18 @@ class TunPair:
 class CallCodec:
     """A codec of real calls, in this build."""
 
-    why_not: str | None
-    """Why this build cannot code it; `None` where it can."""
-    remedy: str | None
-    """How to build Legato so that it can; `None` where every build can."""
-    ours_alone: bool
-    """No one but Legato knows it."""
-    recoveries: list[str]
-    """How it recovers from losses: by itself the first."""
+    @property
+    def why_not(self) -> str | None:
+        """Why this build cannot code it; `None` where it can."""
+    @property
+    def remedy(self) -> str | None:
+        """How to build Legato so that it can; `None` where every build can."""
+    @property
+    def ours_alone(self) -> bool:
+        """No one but Legato knows it."""
+    @property
+    def recoveries(self) -> list[str]:
+        """How it recovers from losses: by itself the first."""
 
 def codecs() -> dict[str, CallCodec]:
     """The codecs of real calls, by name."""
