@@ -33,6 +33,16 @@ def test_a_page_is_what_its_data_give(name: str) -> None:
     assert stale(page_of(name)) == [], f"python -m legato_studies.pages {name} --render writes it"
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_every_page_explains_its_options(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main([name, "--help"])
+    assert left.value.code == 0
+    said = capsys.readouterr().out
+    assert f"python -m legato_studies.pages {name}" in said
+    assert all(option in said for option in page_of(name).options)
+
+
 @pytest.mark.parametrize("name", WHOLE)
 def test_every_page_has_data(name: str) -> None:
     assert page_of(name).kept() is not None
