@@ -23,8 +23,8 @@ ROW = {
     "viewed_ssim_db_mean": 15.0,
     "goodput_bps": 1e6,
     "receiver_rate_bps": 1e6,
-    "qp": 30.0,
-    "height": 360.0,
+    "qp_mean": 30.0,
+    "height_mean": 360.0,
 }
 
 
