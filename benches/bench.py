@@ -17,7 +17,7 @@ sweep_peak_memory_mb      of the process that made them
 decision_us_*             microseconds of one decision of a learned controller, half of them took no longer: the
                           networks of crates/control/examples/decision_speed.rs
 legato_feedback_us        microseconds of `legato` for feedback on 16 packets, and its requests for memory per frame:
-                          crates/controllers/examples/feedback_cost.rs; docs/cost.md has all controllers
+                          crates/controllers/examples/feedback_cost.rs; docs/measured/cost.md has all controllers
 env_steps_per_cpu_s       decisions of 50 ms that 256 calls of legato.envs.CallVectorEnv make, from Python and with its
                           reward: NVC-CC's networks, its stand-in codec at 720 rows, answers that track the capacity
 train_nvc_cc_s            wall seconds of `legato train nvc-cc`, 720,000 steps from the command line to the policy

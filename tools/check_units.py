@@ -3,7 +3,7 @@
     python3 tools/check_units.py [ROOT]
 
 Borders: keys of scenarios and policies (TOML), parameters of what TOML is read into (Rust structs
-with `deny_unknown_fields`), columns of docs/run-folder.md, parameters and fields of the public
+with `deny_unknown_fields`), columns of docs/reference/run-folder.md, parameters and fields of the public
 Python API. Integers may be counts, numbers of things and seeds, so only those named after a
 quantity need a unit; other numbers need one unless PURE says what they are.
 """
@@ -98,7 +98,7 @@ def rust_parameters(root: Path) -> Iterator[tuple[str, str]]:
 
 def columns(root: Path) -> Iterator[tuple[str, str]]:
     """Columns are set in backticks with their types behind them, alone or as `a`, `b` f64 (several share one)."""
-    page = root / "docs" / "run-folder.md"
+    page = root / "docs" / "reference" / "run-folder.md"
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines() if page.exists() else (), 1):
         cells = [cell.strip() for cell in line.split("|")]
         if len(cells) > 3:
@@ -110,7 +110,7 @@ def columns(root: Path) -> Iterator[tuple[str, str]]:
             inner, _, tail = rest.partition("}")
             for name in [head + part + tail for part in inner.split(",")]:
                 if (kind[:1] == "f" or QUANTITY.search(name)) and kind[1:].isdigit() and not says_unit(name):
-                    yield f"docs/run-folder.md:{number}", name
+                    yield f"docs/reference/run-folder.md:{number}", name
 
 
 def python_numbers(root: Path) -> Iterator[tuple[str, str]]:

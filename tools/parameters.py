@@ -1,4 +1,5 @@
-"""Writes docs/parameters.md: every parameter of every controller, its unit, range and default, and what it means.
+"""Writes docs/reference/parameters.md: every parameter of every controller, its unit, range and default, and what it
+means.
 
     python tools/parameters.py [--check]
 
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from legato import _core
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "parameters.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "parameters.md"
 HEAD = """# Parameters of the controllers
 
 Written by `python tools/parameters.py` from the fields of the code, their doc comments and their ranges. `legato
@@ -44,7 +45,7 @@ def main(arguments: list[str]) -> int:
     if arguments == ["--check"]:
         same = PAGE.exists() and PAGE.read_text(encoding="utf-8") == text
         if not same:
-            print("docs/parameters.md is not what the code says: python tools/parameters.py", file=sys.stderr)
+            print("docs/reference/parameters.md is not what the code says: python tools/parameters.py", file=sys.stderr)
         return 0 if same else 1
     PAGE.write_text(text, encoding="utf-8")
     return 0

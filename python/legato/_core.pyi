@@ -133,7 +133,7 @@ class OpenH264Stream:
 
 @final
 class HybridEncoder:
-    """An encoder of the hybrid codec (docs/hybrid-codec.md)."""
+    """An encoder of the hybrid codec (docs/concepts/hybrid-codec.md)."""
 
     def __new__(cls, width: int, height: int, *, min_packets: int = 4, motion_copies: int = 1) -> HybridEncoder: ...
     def encode(

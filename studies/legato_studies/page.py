@@ -44,7 +44,7 @@ class Page:
     play: Callable[[Options], Found]
     """Measures, in the time that the study takes."""
     options: command.Options = field(default_factory=dict)
-    folder: str = "docs"
+    folder: str = "docs/measured"
 
     @property
     def path(self) -> Path:

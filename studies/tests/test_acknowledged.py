@@ -1,4 +1,4 @@
-"""The codecs that predict from what the receiver has acknowledged, as docs/hybrid-codec.md compares them."""
+"""The codecs that predict from what the receiver has acknowledged, as docs/concepts/hybrid-codec.md compares them."""
 
 from __future__ import annotations
 

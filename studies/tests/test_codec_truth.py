@@ -1,6 +1,6 @@
 """The codec model against the real encoders, on a clip no coefficient was fitted on.
 
-docs/codec-truth.md has the full table; here one clip, at half the length.
+docs/measured/codec-truth.md has the full table; here one clip, at half the length.
 """
 
 from __future__ import annotations

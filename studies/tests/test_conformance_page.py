@@ -1,4 +1,4 @@
-"""The tables of docs/conformance.md are those that are kept; changes are against the verdicts kept before."""
+"""The tables of docs/measured/conformance.md are those that are kept; changes are against the verdicts kept before."""
 
 from __future__ import annotations
 

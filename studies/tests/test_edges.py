@@ -15,7 +15,7 @@ REACHED = {
     "deep_drop": {"max_p95_ms": 2_700.0, "max_stalled_ratio": 0.1},
     "bursty_loss_10": {"min_goodput_ratio": 0.7},
 }
-"""Where less is reached than is asked (docs/edges.md): it shall not become worse."""
+"""Where less is reached than is asked (docs/measured/edges.md): it shall not become worse."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The profile `low-delay` of `gcc` keeps what docs/gcc-profiles.md shows, on a few links."""
+"""The profile `low-delay` of `gcc` keeps what docs/measured/gcc-profiles.md shows, on a few links."""
 
 from __future__ import annotations
 

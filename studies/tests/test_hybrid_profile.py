@@ -1,4 +1,6 @@
-"""The hybrid codec's profile: measured on a clip, read by the models, and true to the codec; docs/codec-truth.md."""
+"""The hybrid codec's profile: measured on a clip, read by the models, and true to the codec;
+docs/measured/codec-truth.md.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ def test_the_model_has_the_codecs_sizes_and_pictures(profile: Path) -> None:
     print(hybrid_truth.table(found))
     for verdict in found:
         assert verdict.size_error_ratio <= 0.05, verdict
-        # A clip of 1.5 s at few pixels: the figures of docs/codec-truth.md are of longer ones.
+        # A clip of 1.5 s at few pixels: the figures of docs/measured/codec-truth.md are of longer ones.
         assert abs(verdict.mean_error_db) <= (0.5 if verdict.loss_ratio < 0.5 else 1.0), verdict
         if verdict.loss_ratio == 0.0:
             assert verdict.floor_high_db == 0.0

@@ -72,7 +72,7 @@ def test_what_is_found_is_kept_and_a_page_that_was_edited_is_named(
     mine = Page("mine", lambda options: found)
     assert mine.texts() == {}
     mine.run(Namespace())
-    written = tmp_path / "docs" / "mine.md"
+    written = tmp_path / "docs" / "measured" / "mine.md"
     assert written.read_text() == "3 links\n\n| a |\n|---|\n| 1 |\n"
     assert (tmp_path / "docs" / "images" / "mine.svg").read_text() == "<svg/>"
     assert stale(mine) == []

@@ -1,4 +1,4 @@
-"""Which learned controllers are for study: what the registry says is what docs/generalisation.md measured."""
+"""Which learned controllers are for study: what the registry says is what docs/measured/generalisation.md measured."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import legato
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "generalisation.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "generalisation.md"
 
 
 def tables() -> dict[str, dict[str, list[str]]]:

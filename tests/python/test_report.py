@@ -57,7 +57,7 @@ def summary_run(folder: Path, rows: dict[str, list]) -> Path:
 
 
 def test_every_figure_of_the_run_folder_can_be_shown() -> None:
-    text = (ROOT / "docs/run-folder.md").read_text()
+    text = (ROOT / "docs/reference/run-folder.md").read_text()
     section = text.split("## summary", 1)[1].split("\n## ", 1)[0]
     documented = set()
     for row in re.findall(r"^\| (.+?) \| .*? \|", section, re.MULTILINE):

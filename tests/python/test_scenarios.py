@@ -1,4 +1,4 @@
-"""Scenarios: docs/scenario.md says what the reader reads, and the shipped ones run."""
+"""Scenarios: docs/reference/scenario.md says what the reader reads, and the shipped ones run."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def documented() -> dict[str, str]:
-    """Each key of docs/scenario.md and what stands in its column of defaults."""
-    text = (ROOT / "docs/scenario.md").read_text(encoding="utf-8")
+    """Each key of docs/reference/scenario.md and what stands in its column of defaults."""
+    text = (ROOT / "docs/reference/scenario.md").read_text(encoding="utf-8")
     return dict(re.findall(r"^\| `([a-z_.]+)` \| ([^|]*?) ?\|", text, re.MULTILINE))
 
 
@@ -46,9 +46,9 @@ def test_every_key_with_a_default_is_documented_with_it():
     for key, value in resolved.items():
         if key.startswith("reverse.") or key == "forward.capacity.constant_bps":
             continue  # reverse has the keys of forward
-        assert key in table, f"docs/scenario.md does not list {key}"
+        assert key in table, f"docs/reference/scenario.md does not list {key}"
         shown = re.findall(r"`([^`]*)`", table[key])
-        assert shown, f"{key} has no default in docs/scenario.md"
+        assert shown, f"{key} has no default in docs/reference/scenario.md"
         assert tomllib.loads(f"x = {shown[-1]}")["x"] == value, key
 
 

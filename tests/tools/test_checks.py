@@ -213,8 +213,8 @@ class TestUnits:
             | `rtt_{mean,p95}_ms`, `goodput` | f64 | two good, one not |
             `time_ms` u32, `queue` f32, `size` u16, `name` text
         """
-        assert run("check_units", {"docs/run-folder.md": page}) == [
-            f"docs/run-folder.md:{line}: {name} says no unit"
+        assert run("check_units", {"docs/reference/run-folder.md": page}) == [
+            f"docs/reference/run-folder.md:{line}: {name} says no unit"
             for line, name in ((5, "goodput"), (6, "queue"), (6, "size"))
         ]
 

@@ -2,8 +2,8 @@
 
 ``RUN/receiver``: one row per second, out of getStats; ``RUN/outbound``: the same of one that sends.
 ``RUN/shown``: one row per frame on the screen, out of requestVideoFrameCallback, or what our own receiving end saw.
-``RUN/calls``: one JSON file per call, what the machine did. docs/run-folder.md lists the columns. Times are the call's:
-ms since its media began.
+``RUN/calls``: one JSON file per call, what the machine did. docs/reference/run-folder.md lists the columns. Times are
+the call's: ms since its media began.
 """
 
 from __future__ import annotations

@@ -61,5 +61,5 @@ def show(
 
 
 def _summary(entry: Mapping[str, Any]) -> str:
-    """One line. For study: its policy loses to GCC on links that Legato ships (docs/generalisation.md)."""
+    """One line. For study: its policy loses to GCC on links that Legato ships (docs/measured/generalisation.md)."""
     return f"{entry['summary']}{'; for study' if entry['for_study'] else ''}"

@@ -13,7 +13,7 @@ from legato.results.query import query
 from legato.runs.sweep import Run
 
 Figures = Sequence[Shown]
-"""With the headings of a table. The whole list is in docs/run-folder.md."""
+"""With the headings of a table. The whole list is in docs/reference/run-folder.md."""
 
 OF_CALLS: Figures = (
     METRICS["goodput_bps"].named("goodput\nkbit/s", unit="kbit/s", digits=0),

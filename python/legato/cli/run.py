@@ -14,7 +14,7 @@ from legato.plan import Choice, overrides
 HELP = """
 Simulate the call of one scenario and write it to a run folder.
 
-SCENARIO is a TOML file (docs/scenario.md), or the name of one that comes with Legato.
+SCENARIO is a TOML file (docs/reference/scenario.md), or the name of one that comes with Legato.
 Its values can be changed with -o, by dotted key.
 
 Examples:

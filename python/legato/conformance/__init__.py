@@ -1,7 +1,7 @@
 """The RMCAT test cases (RFC 8867) for every controller, with verdicts.
 
 The RFC describes cases and what is expected in words; it gives no pass marks. The marks here are ours: they stand
-in ``criteria.py``, are explained in docs/conformance.md, and were fixed before the table was published. A
+in ``criteria.py``, are explained in docs/measured/conformance.md, and were fixed before the table was published. A
 controller that fails is published as failing.
 """
 

@@ -1,6 +1,6 @@
 """A network as ``policy.toml`` describes it: a table of layers, and what its entries mean.
 
-The kinds, their keys and their tensors are in docs/policy.md.
+The kinds, their keys and their tensors are in docs/reference/policy.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Measuring clips with real encoders: what every frame costs and looks like at every quantiser.
 
 ``profile_clip`` makes the profile that the simulator's encoders and decoders are driven by;
-docs/profile-format.md describes the file. Needs the extra ``legato-rtc[profile]`` (PyAV, NumPy).
+docs/reference/profile-format.md describes the file. Needs the extra ``legato-rtc[profile]`` (PyAV, NumPy).
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def shares_bytes(pictures: Pictures) -> list[float]:
 
 
 def measure_hybrid(clip: Clip, pictures: Pictures, full: Pictures, level: int) -> dict[str, np.ndarray]:
-    """All arrays of one level (docs/profile-format.md), without the axis of levels."""
+    """All arrays of one level (docs/reference/profile-format.md), without the axis of levels."""
     share = shares_bytes(pictures)[level]
     random = np.random.default_rng([SEED, level])
     stream, receiver = Stream(pictures), Receiver(pictures)

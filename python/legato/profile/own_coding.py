@@ -21,7 +21,7 @@ from legato.profile.clip import Clip, Pictures
 
 FINE_QP = 20.0
 """A source at most this coarse passes: at QP 26 and above it seems less than 1 dB better than it is
-(docs/profile-format.md)."""
+(docs/reference/profile-format.md)."""
 REDUCED = 0.5
 """Of the source's height: up to this its coding is averaged away."""
 

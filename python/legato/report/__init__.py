@@ -1,4 +1,4 @@
-"""Reports: from run folders (docs/run-folder.md) to a table, and to one HTML file that opens anywhere.
+"""Reports: from run folders (docs/reference/run-folder.md) to a table, and to one HTML file that opens anywhere.
 
 >>> legato.report.write(["runs/demo"], "demo.html")        # doctest: +SKIP
 >>> legato.report.summarise(["runs/demo"], baseline="fixed").rows   # doctest: +SKIP

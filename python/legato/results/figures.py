@@ -1,6 +1,6 @@
 """The registry of figures: of each column of a summary its label, unit, digits, direction and a short definition.
 
-The definitions are those of docs/run-folder.md, shortened; a test holds the two lists of names together.
+The definitions are those of docs/reference/run-folder.md, shortened; a test holds the two lists of names together.
 Columns keep their unit in the name (`_bps _ms _ratio _db`); a report shows bit/s as Mbit/s and ratios as
 per cent, which is all `scale` is for. A table that shows a figure under another title, in kbit/s or with other digits
 asks for it by :meth:`Metric.named`; nothing else states a unit or a direction.

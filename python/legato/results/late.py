@@ -1,6 +1,6 @@
 """Real calls that do not count: the emulated link was late, so the figures are the machine's as well as the network's.
 
-Each real call has a file in ``calls/`` that says whether it counts (docs/run-folder.md).
+Each real call has a file in ``calls/`` that says whether it counts (docs/reference/run-folder.md).
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def version(folder: Path) -> str:
 
 
 def query(folder: Path, sql: str) -> list[dict[str, Any]]:
-    """The rows of a query over a run's tables, which have their names of docs/run-folder.md.
+    """The rows of a query over a run's tables, which have their names of docs/reference/run-folder.md.
 
     Raises:
         RunFolderError: a table is not there (it was not logged, or no part of the run is finished), or damaged.

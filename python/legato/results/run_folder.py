@@ -1,4 +1,4 @@
-"""A run folder on disk (docs/run-folder.md): its manifest, its plan and the files of its tables.
+"""A run folder on disk (docs/reference/run-folder.md): its manifest, its plan and the files of its tables.
 
 Nothing here reads a table; see store.py. What is wrong with a folder is said in one line that names the file.
 """
@@ -13,7 +13,7 @@ from typing import Any
 from legato.errors import RunFolderError
 
 FORMAT = 1
-"""The version of docs/run-folder.md that this code reads."""
+"""The version of docs/reference/run-folder.md that this code reads."""
 MAX_JSON_BYTES = 256 << 20
 """A manifest larger than this is refused unread."""
 

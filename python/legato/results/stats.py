@@ -16,8 +16,8 @@ From these come the standard error, the degrees of freedom (of as many networks 
   both sides, since the skewness of a few such values is mostly chance. It reaches at most twice as far as Student's.
 
 Which one fits cannot be seen from five networks. `legato_studies.pages.intervals` tries these and seven others
-on differences of known truth; docs/intervals.md has its table. Below `FEWEST` networks there is no interval: its length
-would rest on the assumed shape alone.
+on differences of known truth; docs/measured/intervals.md has its table. Below `FEWEST` networks there is no interval:
+its length would rest on the assumed shape alone.
 
 Memory does not grow with the run: up to `EXACT_GROUPS` networks each is a group of its own; above, networks are dealt
 into `BLOCKS` groups by a hash, whose totals are near normal and give the same interval (a test holds it to 10 %).

@@ -33,7 +33,7 @@ def run(
     Args:
         scenario: a TOML file, or the name of a scenario that comes with Legato (``"cellular"``); or all that is chosen
             of the calls, as a :class:`legato.plan.Choice`. What else belongs to one is described there.
-        out: the run folder (docs/run-folder.md); it must not hold another run.
+        out: the run folder (docs/reference/run-folder.md); it must not hold another run.
         calls_per_part: number of calls per file; an interrupted run is resumed by whole files.
         threads: number of threads; 0 means one per core. The bytes written do not depend on it.
         resume: continue an interrupted run.

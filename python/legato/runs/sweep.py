@@ -37,7 +37,7 @@ class Run:
     wall_s: float
 
     def summary(self) -> list[dict[str, Any]]:
-        """The summary, one dict per call; columns as in docs/run-folder.md."""
+        """The summary, one dict per call; columns as in docs/reference/run-folder.md."""
         return summary_rows(self.folder)
 
 

@@ -1,4 +1,4 @@
-"""H.264, VP8 and VP9 with reports, beside the hybrid codec with reports: docs/hybrid-codec.md's last tables.
+"""H.264, VP8 and VP9 with reports, beside the hybrid codec with reports: docs/concepts/hybrid-codec.md's last tables.
 
     python -m legato_studies.codecs.acknowledged CLIP... --out table.md [--frames 96]
 

@@ -14,7 +14,7 @@ each clip are kept in the folder ``tables.parts``: a run that was cut off goes o
 - *hybrid*: nothing is reported within the window. Senders that hear of their losses:
   ``python -m legato_studies.codecs.adaptive``.
 
-Quality is SSIM in dB (docs/metrics.md), the mean over frames; intervals are over clips.
+Quality is SSIM in dB (docs/reference/metrics.md), the mean over frames; intervals are over clips.
 """
 
 from __future__ import annotations

@@ -260,7 +260,7 @@ def of_edges(found: Edges, order: Sequence[str]) -> Section:
         rows.append(tuple(cells))
     note = (
         "Goodput over that on the clean link; *slanted* where something asked is missed, be it rate, delay or stalls. "
-        "docs/edges.md has what is asked; one that sends next to nothing on the clean link is asked for little. On a "
+        "The goals are in docs/measured/edges.md; one that sends next to nothing on the clean link has low ones. On a "
         "static scene the rate is the encoder's. Scenarios: scenarios/edges."
     )
     return Section("Edge cases", note, ["controller", "met", "clean, kbit/s", *(edge.key for edge in EDGES)], rows)
@@ -282,8 +282,8 @@ def of_conformance(board: Board, order: Sequence[str]) -> Section | None:
             passed.append(f"{sum(suite.verdicts[name, case.key].passed for case in cases)}/{len(cases)}")
         rows.append((name, *_conformance(board, name), *passed))
     note = (
-        f"{counted(len(suite.judged), 'case')} with a verdict; a mark is one figure of a case. docs/conformance.md "
-        "explains the marks, and judges the cases that are left out here too."
+        f"{counted(len(suite.judged), 'case')} with a verdict; a mark is one figure of a case. The page "
+        "docs/measured/conformance.md explains the marks, and judges the cases that are left out here too."
     )
     return Section("Conformance to RFC 8867 and 8869", note, ["controller", "passed", "marks met, %", *sections], rows)
 

@@ -1,4 +1,4 @@
-"""Writes docs/belief.md: how often the link's true rate is below the quantiles that `legato` believes in.
+"""Writes docs/measured/belief.md: how often the link's true rate is below the quantiles that `legato` believes in.
 
     python -m legato_studies.pages belief [--files N]
 

@@ -1,4 +1,5 @@
-"""Writes docs/ceiling.md: what `clairvoyant` reaches on every shipped family of links, and the best of all others.
+"""Writes docs/measured/ceiling.md: what `clairvoyant` reaches on every shipped family of links, and the best of all
+others.
 
     python -m legato_studies.pages ceiling [--links N] [--duration SECONDS]
 

@@ -1,4 +1,4 @@
-"""Writes the tables of docs/conformance.md from what ``legato conformance`` found.
+"""Writes the tables of docs/measured/conformance.md from what ``legato conformance`` found.
 
     python -m legato_studies.pages conformance runs/rfc8867/verdicts.json [--changes]
 
@@ -17,7 +17,7 @@ from typing import Any
 from legato import atomic, controllers
 from legato_studies.page import DOCS, KEPT, Options, Tables, lines
 
-PATH = DOCS / "conformance.md"
+PATH = DOCS / "measured" / "conformance.md"
 DATA = KEPT / "conformance.json"
 REFERENCES = ("fixed", "oracle")
 COMPARED_WITH = ("-reference", "-plain")

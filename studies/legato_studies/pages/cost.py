@@ -1,4 +1,4 @@
-"""Writes docs/cost.md: what each controller costs for a frame of 16 packets and its feedback.
+"""Writes docs/measured/cost.md: what each controller costs for a frame of 16 packets and its feedback.
 
     cargo build --release -p legato-controllers --example feedback_cost
     python -m legato_studies.pages cost [PROGRAM]

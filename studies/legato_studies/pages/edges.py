@@ -1,4 +1,4 @@
-"""Writes docs/edges.md: `legato` beside `gcc` in the edge cases of scenarios/edges.
+"""Writes docs/measured/edges.md: `legato` beside `gcc` in the edge cases of scenarios/edges.
 
 python -m legato_studies.pages edges [--seeds N]
 """

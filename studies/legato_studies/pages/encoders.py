@@ -1,4 +1,4 @@
-"""Writes docs/encoders.md: how encoders follow a target that falls to a quarter, and how well their models do.
+"""Writes docs/measured/encoders.md: how encoders follow a target that falls to a quarter, and how well their models do.
 
     python -m legato_studies.pages encoders --clips CLIP... [--calls] [--height ROWS] [--out FOLDER]
 

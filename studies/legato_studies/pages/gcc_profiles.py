@@ -1,4 +1,5 @@
-"""Writes docs/gcc-profiles.md: `gcc` with the profile `low-delay` against `m150` on live links of every shipped family.
+"""Writes docs/measured/gcc-profiles.md: `gcc` with the profile `low-delay` against `m150` on live links of every
+shipped family.
 
     python -m legato_studies.pages gcc_profiles [--windows N]
 

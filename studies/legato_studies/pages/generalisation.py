@@ -1,11 +1,11 @@
-"""Writes docs/generalisation.md: how every shipped policy does against GCC on every family of recorded links.
+"""Writes docs/measured/generalisation.md: how every shipped policy does against GCC on every family of recorded links.
 
     python -m legato_studies.pages generalisation [--links N] [--duration SECONDS]
 
 Calls of a minute over an H.264 model, and for policies that were trained with the loss-tolerant stand-in over that one
-as well; figures over every captured frame (docs/metrics.md), each policy minus GCC link by link, intervals over links,
-on all links and on live ones alone. The page says which families a policy was trained on: there its figures are no
-generalisation.
+as well; figures over every captured frame (docs/reference/metrics.md), each policy minus GCC link by link, intervals
+over links, on all links and on live ones alone. The page says which families a policy was trained on: there its figures
+are no generalisation.
 """
 
 from __future__ import annotations

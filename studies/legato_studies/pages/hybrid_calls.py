@@ -1,14 +1,14 @@
-"""Real calls in the hybrid codec and in H.264 over the same links: writes docs/hybrid-calls.md.
+"""Real calls in the hybrid codec and in H.264 over the same links: writes docs/measured/hybrid-calls.md.
 
     python -m legato_studies.pages hybrid_calls [--seconds S] [--repeats N] [--links N ...] [--kinds KIND ...]
 
 H.264 repairs by NACK alone; by NACK and Reed-Solomon parity: a fifth of each frame's packets, as in the table of
-docs/hybrid-codec.md, or as much as the losses reported need; or it shows what came and predicts from references that
-the receiver has. Both ends are Legato's, with the same controller, the same
-pictures (the generated scene, 640x360, 30 a second) and the same links: three recorded ones of LTE at a fifth of their
-capacity, and one of constant capacity that loses a tenth of the packets at random. Each call is a run folder of its own
-below ``--out``. A call that the machine was late for does not count: it is made again, up to ``--tries`` times, and
-then stands in the table as late. A call that counts is not made again, so a run that was stopped goes on where it was.
+docs/concepts/hybrid-codec.md, or as much as the losses reported need; or it shows what came and predicts from
+references that the receiver has. Both ends are Legato's, with the same controller, the same pictures (the generated
+scene, 640x360, 30 a second) and the same links: three recorded ones of LTE at a fifth of their capacity, and one of
+constant capacity that loses a tenth of the packets at random. Each call is a run folder of its own below ``--out``. A
+call that the machine was late for does not count: it is made again, up to ``--tries`` times, and then stands in the
+table as late. A call that counts is not made again, so a run that was stopped goes on where it was.
 
 As shipped: 2 calls of 60 s per kind and link, 40 calls; 50 minutes on a quiet machine with two processors. With
 ``--links`` or ``--kinds`` only these are called, and the page keeps the other rows that the same command wrote.

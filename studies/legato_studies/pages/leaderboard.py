@@ -1,4 +1,4 @@
-"""Writes docs/leaderboard.md: every controller on one page, as ``legato leaderboard`` plays it.
+"""Writes docs/measured/leaderboard.md: every controller on one page, as ``legato leaderboard`` plays it.
 
 python -m legato_studies.pages leaderboard [--out FOLDER]
 """

@@ -3,7 +3,8 @@
     python -m legato_studies.pages legato_choices [--windows N]
 
 Links are live windows of a minute of every second file of each family, those that `legato` was tuned on; the others
-are for docs/rivals.md. Delays and stalls are ratios, the former geometric means over calls paired by link and clip.
+are for docs/measured/rivals.md. Delays and stalls are ratios, the former geometric means over calls paired by link and
+clip.
 """
 
 from __future__ import annotations

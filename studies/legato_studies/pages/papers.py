@@ -182,7 +182,7 @@ def notebook(name: str, every: Sequence[dict[str, Any]]) -> str:
     parts = [
         f"# {name}: every figure\n\nWritten by `python -m legato_studies.pages papers`. What they mean:\n"
         f"[docs/papers/{name}.md](../../../docs/papers/{name}.md); how claims are judged:\n"
-        "[docs/verdicts.md](../../../docs/verdicts.md).\n"
+        "[docs/concepts/verdicts.md](../../../docs/concepts/verdicts.md).\n"
     ]
     for found in every:
         parts += ["## Real calls\n"] if found.get("real") else []

@@ -1,4 +1,4 @@
-"""Real calls over recorded links, `legato` beside `gcc` and beside Chromium alone: writes docs/real-links.md.
+"""Real calls over recorded links, `legato` beside `gcc` and beside Chromium alone: writes docs/measured/real-links.md.
 
     python -m legato_studies.pages real_links [--links N] [--repeats N] [--seconds S] [--out FOLDER]
 

@@ -1,4 +1,4 @@
-"""`legato-receiver` beside `gcc-receiver` and Chromium's own: writes docs/receiver.md.
+"""`legato-receiver` beside `gcc-receiver` and Chromium's own: writes docs/measured/receiver.md.
 
     python -m legato_studies.pages receiver [--links N] [--calls N] [--repeats N] [--seconds S] [--out FOLDER]
 

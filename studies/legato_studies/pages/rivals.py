@@ -1,4 +1,5 @@
-"""Writes docs/rivals.md: the newest published controllers beside those that were here, over the shipped families.
+"""Writes docs/measured/rivals.md: the newest published controllers beside those that were here, over the shipped
+families.
 
     python -m legato_studies.pages rivals [--links N] [--duration SECONDS]
 

@@ -1,4 +1,5 @@
-"""Writes docs/sharing.md: how `legato` shares a link with its like, with `gcc` and with CUBIC, at three link rates.
+"""Writes docs/measured/sharing.md: how `legato` shares a link with its like, with `gcc` and with CUBIC, at three link
+rates.
 
 python -m legato_studies.pages sharing [--seeds N]
 """

@@ -103,7 +103,7 @@ class Bases:
 
     A positive weight sharpens, a negative one smooths: along an edge and not across it, if the network says so. Tried
     before: corrections that are free in every pixel; they fit what they were trained on and gained nothing elsewhere
-    (docs/hybrid-codec.md).
+    (docs/concepts/hybrid-codec.md).
 
     Most of the time goes into reading and writing planes. Pixels are therefore summed as whole numbers of 16 bits, half
     the bytes and no rounding, and planes are made once: new ones for every picture take longer.

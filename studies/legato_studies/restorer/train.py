@@ -299,7 +299,7 @@ def moved(planes: Tensor, motion: Tensor, side: int) -> Tensor:
 
 def ssim_loss(source: Tensor, *others: Tensor) -> list[Tensor]:
     """1 - SSIM of each picture of batches (B, 1, H, W) in 0 to 1: a Gaussian window of 11 x 11 with a deviation of 1.5,
-    K1 = 0.01, K2 = 0.03, as docs/metrics.md has it. As products with banded matrices: fast on a CPU."""
+    K1 = 0.01, K2 = 0.03, as docs/reference/metrics.md has it. As products with banded matrices: fast on a CPU."""
 
     def band(length: int) -> Tensor:
         window = torch.exp(-((torch.arange(11, dtype=torch.float32) - 5) ** 2) / (2 * 1.5**2))

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 HELP = """
 Make a published table again: the figure as printed, ours with an interval, and a verdict by one rule for all papers:
-met, in reach, not met, undecidable or not comparable, and none where a paper claims nothing (docs/verdicts.md). Where
-the paper's set-up and ours differ, both are run.
+met, in reach, not met, undecidable or not comparable, and none where a paper claims nothing
+(docs/concepts/verdicts.md). Where the paper's set-up and ours differ, both are run.
 
 Writes reproduction.json, reproduction.html and the run folders they were made of. Exits with status 0 whatever
 the verdicts: a figure that is not met is a result.

@@ -1,4 +1,6 @@
-"""NVC-CC trained on the hybrid codec as it was measured (docs/hybrid-codec.md), in place of the published codec."""
+"""NVC-CC trained on the hybrid codec as it was measured (docs/concepts/hybrid-codec.md), in place of the published
+codec.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""NVC-CC on a codec that exists: the hybrid codec as it was measured (docs/hybrid-codec.md), in place of the stand-in.
+"""NVC-CC on a codec that exists: the hybrid codec as it was measured (docs/concepts/hybrid-codec.md), in place of the
+stand-in.
 
 - *hybrid, as printed*: 50 networks of Table 2 by its authors' laws, all controllers padded, as in the paper.
 - *hybrid, FAMILY*: the recorded links of each shipped family, padded only by controllers that pad themselves.

@@ -1,8 +1,9 @@
 """[nvc-cc] Fig. 1 with codecs that exist: what is left of the picture as more of the packets are lost.
 
 The hybrid codec, and x264 with the two things that the paper holds against a loss-tolerant codec: Reed-Solomon parity
-of a fifth of the bitrate, and concealment of what is missing. Each codec is as it was measured (docs/codec-truth.md),
-at one bitrate over a link that only loses; packets are lost independently, and none is sent again. Quality is as
+of a fifth of the bitrate, and concealment of what is missing. Each codec is as it was measured
+(docs/measured/codec-truth.md), at one bitrate over a link that only loses; packets are lost independently, and none is
+sent again. Quality is as
 viewed: a frame that cannot be decoded leaves the one before on display.
 """
 
