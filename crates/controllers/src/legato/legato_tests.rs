@@ -1,5 +1,6 @@
 //! `legato` on a link that passes so many bytes a millisecond, feedback 60 ms after each frame.
 
+use super::capacity::Capacity;
 use super::*;
 use legato_control::{EncodedFrameInfo, Fate, NoAssets, PacketKind, PacketReport, SourceFrameInfo};
 use legato_units::{PeerTimestamp, TimeDelta};

@@ -8,13 +8,15 @@
 //!   (`backlog.rs`). A frame gets the rest of its time budget; where nothing is left the picture is skipped, a few in
 //!   a row at most.
 //! * The target is nearly all of the capacity, minus what the backlog needs. Sharing (`share.rs`,
-//!   `queue_target.rs`), losses (`losses.rs`) and marks (`marks.rs`) limit it.
+//!   `queue_target.rs`), losses (`losses.rs`) and marks (`marks.rs`) limit it: the lowest limit holds, and its cause is
+//!   recorded (`limit.rs`).
 //! * Where its gauges are read it also holds a probability for each rate (`estimate/belief`), and records its quantiles.
 //!
 //! docs/legato.md has its figures, its weaknesses, and what was tried. Not here: probing.
 
 mod backlog;
 pub(super) mod capacity;
+mod config;
 pub(super) mod delivered;
 pub(super) mod limit;
 pub(super) mod loss_dispersion;
@@ -26,111 +28,24 @@ mod queue_target;
 mod service_rate;
 pub(super) mod share;
 
-use self::capacity::{Capacity, SmallFrames};
+use self::config::Budget;
 use self::limit::{Limit, Room, TRICKLE, Why};
 use self::losses::LIMITED_RATIO;
 use self::path::PathState;
-use self::share::Share;
 use legato_control::estimate::frame_interval::FrameInterval;
 use legato_control::{
     BuildError, Construct, Context, Decision, EncoderWishes, Event, FeedbackRule, Pacing, RateController, RateLimits,
     SendingWishes, Side, TransportFeedback,
 };
-use legato_units::{ByteRate, Bytes, DataRate, DataSize, PerSecond, Seconds, TimeDelta, Timestamp};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use legato_units::{ByteRate, Bytes, DataRate, DataSize, Seconds, TimeDelta, Timestamp};
 
-/// Parameters of [`Legato`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// The share of the measured capacity that is aimed at.
-    #[schemars(range(min = 0.1, max = 1.5))]
-    pub utilisation_ratio: f64,
-    /// The shorter memory of the capacity: falls are followed by it.
-    #[schemars(range(min = 10, max = 10_000))]
-    pub fast_memory_ms: f64,
-    /// The longer memory of the capacity: rises are believed by it.
-    #[schemars(range(min = 10, max = 60_000))]
-    pub slow_memory_ms: f64,
-    /// A frame shall have crossed the link so long after its capture.
-    #[schemars(range(min = 5, max = 1_000))]
-    pub frame_budget_ms: f64,
-    /// The target gives up all but a fifth of the capacity where the backlog needs as long as this.
-    #[schemars(range(min = 10, max = 10_000))]
-    pub drain_ms: f64,
-    /// A picture that would wait longer than this is skipped.
-    #[schemars(range(min = 5, max = 10_000))]
-    pub skip_above_ms: f64,
-    /// No more pictures than this are skipped in a row.
-    #[schemars(range(min = 0, max = 100))]
-    pub max_skips: u32,
-    /// Encoders make single frames so much larger than they are asked to.
-    #[schemars(range(min = 1, max = 3))]
-    pub encoder_overshoot_ratio: f64,
-    /// The smallest frame that shows anything.
-    #[schemars(range(min = 1, max = 65_535))]
-    pub min_frame_bytes: u32,
-    /// The pacing rate over the capacity: a frame that leaves faster than the link passes it measures it.
-    #[schemars(range(min = 1, max = 100))]
-    pub pacing_ratio: f64,
-    /// The same once losses have shown that a queue holds no whole frame.
-    #[schemars(range(min = 1, max = 10))]
-    pub shallow_pacing_ratio: f64,
-    /// In company a frame leaves over this share of the frame interval.
-    #[schemars(range(min = 0.05, max = 1))]
-    pub company_spread_ratio: f64,
-    /// In company: by how much more to climb than flows that are alike, and what queue to bear for it; with
-    /// 2 the rate is mostly 1.6 to 2.4 times theirs, and up to 4 beside a single one ([rfc8867] §6.1).
-    #[schemars(range(min = 0.001, max = 1_000))]
-    pub priority: f64,
-    /// Parity, as a share of the rate, over the share of packets that the link loses whatever is sent.
-    #[schemars(range(min = 0, max = 4))]
-    pub parity_over_loss_ratio: f64,
-    /// Without a frame large enough to measure, the capacity grows by this ratio a second.
-    #[schemars(range(min = 0, max = 100))]
-    pub unmeasured_growth_ratio: f64,
-    /// A frame that is done early shows the capacity for one so many times as large.
-    #[schemars(range(min = 1, max = 100))]
-    pub max_stretch_ratio: f64,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            utilisation_ratio: 0.95,
-            fast_memory_ms: 150.0,
-            slow_memory_ms: 1_000.0,
-            frame_budget_ms: 45.0,
-            drain_ms: 300.0,
-            skip_above_ms: 60.0,
-            max_skips: 2,
-            encoder_overshoot_ratio: 1.2,
-            min_frame_bytes: 600,
-            pacing_ratio: 2.5,
-            shallow_pacing_ratio: 1.1,
-            company_spread_ratio: 0.6,
-            priority: 1.0,
-            parity_over_loss_ratio: 1.0,
-            unmeasured_growth_ratio: 1.5,
-            max_stretch_ratio: 4.0,
-        }
-    }
-}
-
-impl Config {
-    /// A path of which nothing is known.
-    fn path(&self, limits: RateLimits, now: Timestamp) -> PathState {
-        let [fast, slow] = [self.fast_memory_ms, self.slow_memory_ms].map(Seconds::from_millis);
-        let (capacity, share) = (Capacity::new(fast, slow, limits), Share::with_priority(self.priority));
-        PathState::new(capacity, share, limits.start.into(), now)
-    }
-}
+pub use self::config::Config;
 
 /// Measures by each frame, and sizes each frame.
 #[derive(Clone, Debug)]
 pub struct Legato {
     config: Config,
+    budget: Budget,
     limits: RateLimits,
     path: PathState,
     frame_interval: FrameInterval,
@@ -163,7 +78,8 @@ impl Construct for Legato {
         let limit = Limit { target: limits.start.into(), max_frame: any, why: Why::Capacity };
         let plan = FramePlan { limit, skip: false, wait: Seconds::ZERO };
         let (frame_interval, last_frame) = (FrameInterval::default(), DataSize::ZERO);
-        Ok(Self { config, limits, path, frame_interval, last_frame, plan, skipped: 0 })
+        let budget = config.budget();
+        Ok(Self { config, budget, limits, path, frame_interval, last_frame, plan, skipped: 0 })
     }
 }
 
@@ -189,9 +105,7 @@ impl Legato {
         let delivered_ratio = self.path.delivered.latest() / allowed;
         self.path.losses.react(now, round_trip, self.last_frame, used_ratio, delivered_ratio);
         self.path.marks.react(now, round_trip);
-        let Config { max_stretch_ratio, unmeasured_growth_ratio, .. } = self.config;
-        let small = SmallFrames { max_stretch_ratio, growth: PerSecond::new(unmeasured_growth_ratio) };
-        self.path.capacity.update(gap, interval, small, self.limits);
+        self.path.capacity.update(gap, interval, self.budget.small, self.limits);
         let Limit { target, why, .. } = self.limit(self.wait(now));
         self.plan.limit = Limit { target, why, ..self.plan.limit };
     }
@@ -217,7 +131,7 @@ impl Legato {
     fn plan_frame(&self, now: Timestamp) -> FramePlan {
         let wait = self.wait(now);
         // Beside flows that fill the queue no picture would ever be early enough.
-        let late = !self.path.share.is_competing() && wait > Seconds::from_millis(self.config.skip_above_ms);
+        let late = !self.path.share.is_competing() && wait > self.budget.skip_above;
         FramePlan { limit: self.limit(wait), skip: late && self.skipped < self.skips(wait), wait }
     }
 
@@ -230,20 +144,19 @@ impl Legato {
     /// The most to send behind a `wait`: the lowest limit of all parts.
     fn limit(&self, wait: Seconds) -> Limit {
         let PathState { share, losses, marks, capacity, .. } = &self.path;
-        let Config { utilisation_ratio, frame_budget_ms, drain_ms, encoder_overshoot_ratio, .. } = self.config;
+        let Config { utilisation_ratio, encoder_overshoot_ratio, .. } = self.config;
         // What the first frame shows badly all others inherit.
         let first_ratio = if self.last_frame == DataSize::ZERO { FIRST_FRAME_RATIO } else { 1.0 };
-        let time = Seconds::from_millis(frame_budget_ms) * first_ratio - wait;
+        let time = self.budget.frame * first_ratio - wait;
         let room = Room { time, overshoot_ratio: encoder_overshoot_ratio };
         // In company the share replaces the backlog's limit: giving way would drain others' queue for them.
-        let limit = share.limit(capacity.rate(), room).unwrap_or_else(|| {
-            backlog::limit(capacity.rate(), utilisation_ratio, wait, Seconds::from_millis(drain_ms), room)
-        });
+        let limit = share
+            .limit(capacity.rate(), room)
+            .unwrap_or_else(|| backlog::limit(capacity.rate(), utilisation_ratio, wait, self.budget.drain, room));
         let limit = limit.and(marks.limit(limit.target));
         let limit = limit.and(losses.limit(limit.target, room));
         let least = share.least_frame(limit.target, self.frame_interval.mean());
-        let least = least.max(Bytes::new(self.config.min_frame_bytes.into()));
-        Limit { max_frame: limit.max_frame.max(least), ..limit }
+        Limit { max_frame: limit.max_frame.max(least).max(self.budget.min_frame), ..limit }
     }
 
     /// How many pictures in a row may be left out. Behind a queue of seconds each that is sent is late and makes the next
