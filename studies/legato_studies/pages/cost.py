@@ -27,16 +27,16 @@ def play(options: Options) -> Found:
     """Run the program, and count its instructions."""
     program = options.program
     if not program.is_file():
-        build = "cargo build --release -p legato-control --example feedback_cost"
+        build = "cargo build --release -p legato-controllers --example feedback_cost"
         raise SystemExit(f"{program}: is not built: {build}")
     rows = json.loads(subprocess.run([program], capture_output=True, encoding="utf-8", check=True).stdout)
     idle = instructions(program, "fixed")
     counts = {row["controller"]: instructions(program, row["controller"]) or 0.0 for row in rows}
     columns = {
         "controller": lambda row: f"`{row['controller']}`" + (", without its network" if row["learned"] else ""),
-        "feedback, ns": lambda row: f"{row['feedback_ns']:.0f}",
+        "feedback, ns": lambda row: f"{max(row['feedback_ns'], 0):.0f}",
         "frame, ns": lambda row: f"{max(row['frame_ns'], 0):.0f}",
-        "instructions per frame": lambda row: "" if idle is None else f"{counts[row['controller']] - idle:.0f}",
+        "instructions per frame": lambda row: "" if idle is None else f"{max(counts[row['controller']] - idle, 0):.0f}",
         "allocations per frame": lambda row: f"{row['allocations']:.3f}",
     }
     own = next(row for row in rows if row["controller"] == OWN)
