@@ -14,6 +14,7 @@ from types import ModuleType
 
 import pytest
 
+import printed_tables
 from fixtures import ROOT, Legato
 from legato.plan import shipped
 
@@ -61,31 +62,24 @@ def test_the_python_of_the_readme_runs(tmp_path: Path):
         assert done.returncode == 0, done.stderr
 
 
-def runs_from_top_to_bottom(document: Path, legato: Legato, folder: Path) -> None:
-    """Every command and every piece of Python of a tutorial, in one folder, one after the other."""
-    (folder / "data").symlink_to(ROOT / "data")
-    text = document.read_text(encoding="utf-8")
-    for language, block in re.findall(r"^```(sh|python)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
-        if language == "python":
-            done = subprocess.run(
-                [sys.executable, "-c", block], cwd=folder, capture_output=True, text=True, timeout=120
-            )
-            assert done.returncode == 0, done.stderr
-        for command in block.splitlines() if language == "sh" else ():
-            program, *arguments = shlex.split(command)
-            assert program == "legato"
-            done = legato(*arguments, timeout=240)
-            assert done.returncode == 0, f"{command}\n{done.stderr}"
-
-
 def test_the_list_of_parameters_is_the_codes(tool: Callable[[str], ModuleType]):
     assert tool("parameters").main(["--check"]) == 0, "python tools/parameters.py writes it"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["first-comparison", "why-the-rate-fell"])
-def test_the_commands_of_the_tutorial_run_one_after_the_other(page: str, legato: Legato, tmp_path: Path):
-    runs_from_top_to_bottom(ROOT / f"docs/tutorial/{page}.md", legato, tmp_path)
+@pytest.mark.parametrize(("page", "tables"), [("first-comparison", 1), ("why-the-rate-fell", 2)])
+def test_the_tutorial_runs_and_prints_what_it_says(page: str, tables: int, tmp_path: Path):
+    document = ROOT / f"docs/tutorial/{page}.md"
+    found = list(printed_tables.run(document, tmp_path))
+    assert len(found) == tables
+    for one in found:
+        assert one.now == one.fresh, f"python tests/python/printed_tables.py {document.relative_to(ROOT)} writes it"
+
+
+def test_figures_of_a_table_are_written_with_the_digits_that_it_has():
+    printed = "┌──┐\n│ s │ rate │\n│ double │ double │\n├──┤\n│ 21.4 │ 1680.0 │\n│ 21.6 │ 1920.4 │\n└──┘\n"
+    table = "| s | rate |\n|---|---|\n| 21.4 | 1 |\n"
+    assert printed_tables._with_figures(table, printed).splitlines()[2:] == ["| 21.4 | 1680 |", "| 21.6 | 1920 |"]
 
 
 @pytest.mark.slow
