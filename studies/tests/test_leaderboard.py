@@ -15,7 +15,6 @@ from legato_studies.leaderboard import Board, Size, leaderboard, pictures, table
 from legato_studies.leaderboard.calls import COLUMNS, Call, Calls
 from legato_studies.leaderboard.measures import GOODPUT, ON_TIME, P95, PICTURE, STALLED
 from legato_studies.leaderboard.page import marked, sections
-from legato_studies.leaderboard.papers import ratio
 from legato_studies.page import markdown
 
 GOLDEN = Path(__file__).parent / "golden" / "leaderboard.md"
@@ -71,11 +70,11 @@ def test_intervals_hold_nothing_that_cannot_be():
 
 def test_a_ratio_is_of_the_same_calls():
     played = three(150.0)
-    assert ratio(played, "x", "gcc", GOODPUT).mean == pytest.approx(0.5)
+    assert played.over("x", "gcc", GOODPUT).mean == pytest.approx(0.5)
     without = [one if one.trace != "0" or one.controller != "x" else call("x", "0", {}) for one in played.calls]
-    assert ratio(Calls(without), "x", "gcc", GOODPUT).mean == pytest.approx(0.5)
+    assert Calls(without).over("x", "gcc", GOODPUT).mean == pytest.approx(0.5)
     assert Calls(without).missing("x", GOODPUT) == 1
-    assert ratio(played, "x", "gcc", STALLED).mean is None
+    assert played.over("x", "gcc", STALLED).mean is None
 
 
 def test_a_page_without_a_live_link_has_every_other_figure(tmp_path: Path):

@@ -8,7 +8,7 @@ with reading the columns asked for and memory not at all.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from legato.results.figures import KEY_METRICS, METRICS, Metric
 from legato.results.networks import quoted
 from legato.results.stats import Estimate
 from legato.results.store import Store, base_name
+from legato.results.totals import bounded
 
 PAIRED_CALLS = 100_000
 """Calls up to which differences are taken call by call; of more, network by network: memory does not grow then."""
@@ -178,13 +179,6 @@ def _closed(
         for at, variant in enumerate(variants)
         if variant not in ends
     }
-
-
-def bounded(found: Estimate, least: float, most: float) -> Estimate:
-    """An interval cut where the range of the figure ends."""
-    if found.low is None or found.high is None:
-        return found
-    return replace(found, low=max(found.low, least), high=min(found.high, most))
 
 
 def _paired_totals(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from legato.errors import RunFolderError
+
+if TYPE_CHECKING:
+    from legato.results.stats import Array
 
 
 def parts(folder: Path, table: str) -> list[str]:
@@ -49,3 +53,48 @@ def summary_rows(folder: Path) -> list[dict[str, Any]]:
     if not parts(folder, "summary"):
         raise RunFolderError(f"{folder}: no part of this run is finished", hint="continue it with --resume")
     return query(folder, "from summary order by call")
+
+
+def columns(folder: Path, names: Sequence[str]) -> dict[str, Array]:
+    """Figures of the summary by controller, (calls, names), its calls by trace, clip and seed; NaN where there is none.
+
+    Two controllers of one sweep met the same conditions in the same rows.
+    """
+    import numpy as np
+
+    order = "order by trace, clip, seed"
+    rows = query(folder, f"select controller, {', '.join(names)} from summary {order}")
+    found: dict[str, list[list[Any]]] = {}
+    for row in rows:
+        found.setdefault(row["controller"], []).append([row[name] for name in names])
+    return {controller: np.array(table, dtype=np.float64) for controller, table in found.items()}
+
+
+def network_totals(
+    folders: Sequence[Path], names: Sequence[str], live_only: bool = False
+) -> dict[str, tuple[Array, Array]]:
+    """Sums of figures over networks, and the number of calls that have each, (networks, names), by controller.
+
+    A network is a recording, or a seed where networks are drawn. Calls of several folders over it are added up.
+
+    Args:
+        folders: of runs.
+        names: columns of the summary.
+        live_only: without links that are dead for a second or more.
+    """
+    import duckdb
+    import numpy as np
+
+    files = [file for folder in folders for file in parts(folder, "summary")]
+    sums = ", ".join(f"coalesce(sum({name}), 0), count({name})" for name in names)
+    live = "where coalesce(dead_link_s, 0) = 0 " if live_only else ""
+    rows = duckdb.sql(
+        "select controller, split_part(coalesce(trace, ''), ' ', 1) as recording, "
+        f"case when trace_family = 'generator' then seed end as drawn, {sums} from read_parquet({files}) {live}"
+        "group by controller, recording, drawn order by controller, recording, drawn"
+    ).fetchall()
+    tables: dict[str, tuple[Array, Array]] = {}
+    for controller in dict.fromkeys(row[0] for row in rows):
+        figures = np.array([row[3:] for row in rows if row[0] == controller], dtype=np.float64)
+        tables[controller] = (figures[:, 0::2], figures[:, 1::2])
+    return tables

@@ -6,20 +6,18 @@ call by call, so that what makes a link, a clip or an encoder hard for both cont
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from legato.links import Link
 from legato.plan import Choice
-from legato.results import stats
-from legato.results.comparison import bounded
-from legato.results.figures import METRICS, Shown
+from legato.results.figures import Shown
 from legato.results.query import query
 from legato.results.stats import Array, Estimate
+from legato.results.totals import Totals, bounded, share_of_the_way
 from legato.runs.sweep import Progress, sweep
 from legato_studies.leaderboard.measures import FLOOR, MEASURES
 
@@ -56,6 +54,7 @@ class Calls:
         self._by_name: dict[str, dict[tuple[str, str, str], Call]] = {}
         for call in self.calls:
             self._by_name.setdefault(call.controller, {})[call.family, call.trace, call.setting] = call
+        self._order = {network: at for at, network in enumerate(dict.fromkeys(call.network for call in self.calls))}
 
     def only(self, keep: Callable[[Call], bool]) -> Calls:
         """Those of which this holds."""
@@ -89,58 +88,37 @@ class Calls:
 
     def mean(self, name: str, measure: Shown) -> Estimate:
         """The mean over calls, with its interval over networks."""
-        known = [
-            (call.network, value)
-            for call in self._of(name).values()
-            if (value := call.figures[measure.column]) is not None
-        ]
-        return bounded(stats.grouped_mean(known), 0.0, METRICS[measure.column].most)
+        figures = ((call.network, call.figures[measure.column]) for call in self._of(name).values())
+        found = self._totals((network, value) for network, value in figures if value is not None)
+        return bounded(found.mean(), 0.0, measure.figure.most)
 
     def difference(self, name: str, base: str, measure: Shown) -> Estimate:
         """The mean of one controller minus another, call by call."""
-        found = stats.grouped_mean((network, own - other) for network, own, other in self.pairs(name, base, measure))
-        most = METRICS[measure.column].most
-        return bounded(found, -most, most)
+        found = self._totals((network, own - other) for network, own, other in self.pairs(name, base, measure))
+        return bounded(found.mean(), -measure.figure.most, measure.figure.most)
+
+    def over(self, name: str, base: str, measure: Shown) -> Estimate:
+        """The mean of a figure over that of another controller, over the same calls."""
+        pairs = list(self.pairs(name, base, measure))
+        own, other = (self._totals((pair[0], pair[side]) for pair in pairs) for side in (1, 2))
+        return bounded(own.over(other), 0.0, math.inf)
 
     def closed(self, name: str, base: str, ceiling: str, *groups: Sequence[Shown]) -> Estimate:
-        """The share of the way from one controller to another: a mean over groups of figures that count alike.
+        """The share of the way from one controller to another: a mean over groups of figures that count alike."""
 
-        Each share is cut to -1 to 1, since a delay may be any number of times worse. A figure by which the base is no
-        worse than the ceiling is left out; without any there is no share.
-        """
-        order = {network: at for at, network in enumerate(dict.fromkeys(call.network for call in self.calls))}
-        calls = np.zeros(len(order))
-        for call in self._of(name).values():
-            calls[order[call.network]] += 1
-        parts = [
-            [way for measure in group if (way := self._way(name, base, ceiling, measure, order))[1].sum() > 0]
-            for group in groups
-        ]
-        known = [part for part in parts if part]
-        if not known:
-            return stats.NO_FIGURE
-
-        def share(weights: Array) -> Array:
-            return np.mean(
-                [
-                    np.mean([np.clip((weights @ own) / (weights @ top), -1.0, 1.0) for own, top in part], axis=0)
-                    for part in known
-                ],
-                axis=0,
+        def way(measure: Shown) -> tuple[Array, Array]:
+            sign = 1.0 if measure.more_is_better else -1.0
+            own, top = (
+                self._totals((at, sign * (reached - other)) for at, reached, other in self.pairs(who, base, measure))
+                for who in (name, ceiling)
             )
+            return own.sums, top.sums
 
-        return bounded(stats.of_groups(share, calls), -1.0, 1.0)
+        calls = self._totals((call.network, 1.0) for call in self._of(name).values()).counts
+        return share_of_the_way([[way(measure) for measure in group] for group in groups], calls)
 
-    def _way(
-        self, name: str, base: str, ceiling: str, measure: Shown, order: Mapping[Network, int]
-    ) -> tuple[Array, Array]:
-        """By how much a controller and the ceiling are better than the base: totals of each network."""
-        own, top, sign = np.zeros(len(order)), np.zeros(len(order)), 1.0 if measure.more_is_better else -1.0
-        for network, reached, other in self.pairs(name, base, measure):
-            own[order[network]] += sign * (reached - other)
-        for network, best, other in self.pairs(ceiling, base, measure):
-            top[order[network]] += sign * (best - other)
-        return own, top
+    def _totals(self, values: Iterable[tuple[Network, float]]) -> Totals:
+        return Totals.of(((self._order[network], value) for network, value in values), len(self._order))
 
     def pairs(self, name: str, base: str, measure: Shown) -> Iterator[tuple[Network, float, float]]:
         """A figure of two controllers by the network, for each call that both have it of."""

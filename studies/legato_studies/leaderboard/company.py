@@ -13,8 +13,8 @@ from pathlib import Path
 from legato.conformance.contestants import KNOW_THE_LINK
 from legato.conformance.flows import Session, jain, read
 from legato.plan import Choice
-from legato.results.comparison import bounded
 from legato.results.stats import Estimate, grouped_mean
+from legato.results.totals import bounded
 from legato.runs.sweep import Progress, sweep
 
 FROM_S, TO_S = 60.0, 120.0

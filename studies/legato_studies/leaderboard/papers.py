@@ -9,19 +9,13 @@ fcc and of mahimahi's UMTS (the Norwegian ones are not shipped), the clip `forem
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from legato.links import Link, files, middles
-from legato.results import stats
-from legato.results.comparison import bounded
 from legato.results.figures import Shown
-from legato.results.stats import Array, Estimate
 from legato.runs.sweep import Progress
 from legato_studies.leaderboard import calls
 from legato_studies.leaderboard.calls import Call, Calls
@@ -110,22 +104,3 @@ def play(
             on_progress=on_progress,
         ).calls
     return Calls(found)
-
-
-def ratio(played: Calls, name: str, base: str, measure: Shown) -> Estimate:
-    """The mean of a figure over that of another controller, over the same calls; the interval is over networks."""
-    networks = list(dict.fromkeys(call.network for call in played.calls))
-    own, other, counts = (np.zeros(len(networks)) for _ in range(3))
-    for network, value, rival in played.pairs(name, base, measure):
-        at = networks.index(network)
-        own[at] += value
-        other[at] += rival
-        counts[at] += 1
-    present = counts > 0
-    if not present.any() or other.sum() <= 0:
-        return stats.NO_FIGURE
-
-    def of(weights: Array) -> Array:
-        return (weights @ own[present]) / (weights @ other[present])
-
-    return bounded(stats.of_groups(of, counts[present]), 0.0, math.inf)

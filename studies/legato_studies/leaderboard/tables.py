@@ -305,7 +305,7 @@ def of_papers(board: Board, order: Sequence[str]) -> Iterator[Section]:
         for name in order:
             cells = []
             for measure, _ in setting.claims:
-                cells += [_ratio(papers.ratio(which, name, BASE, measure)) for which in (played, alive)]
+                cells += [_ratio(which.over(name, BASE, measure)) for which in (played, alive)]
             rows.append((name, *cells, *(_mean(played, name, measure) for measure in shown)))
         networks = ", ".join(f"{family} {count}" for family, count in played.networks().items())
         yield Section(setting.title, f"{setting.ours} Links: {networks}; {len(alive)} of them are live.", columns, rows)

@@ -18,6 +18,7 @@ from legato.links import CAPACITIES, FAMILIES, Link
 from legato.plan import Choice, shipped
 from legato.report.pages import Section
 from legato.results.figures import METRICS, Shown
+from legato.results.query import summary_rows
 from legato.runs.sweep import sweep
 from legato_studies.leaderboard.measures import FLOOR, ON_TIME, P95, P98, PICTURE, STALLED
 from legato_studies.page import Found, Options, Page
@@ -52,8 +53,6 @@ Calls = Mapping[tuple[str, str], Mapping[str, float]]
 
 def called(links: list[Link], names: list[str], duration_s: float) -> Calls:
     """Every controller on every link."""
-    import duckdb
-
     made = Choice(
         "steady",
         options={"duration_s": duration_s},
@@ -63,11 +62,9 @@ def called(links: list[Link], names: list[str], duration_s: float) -> Calls:
         log="summary",
     ).plan()
     columns = [measure.column for measure in (*SHOWN, PICTURE, FLOOR)] + ["dead_link_s"]
-    with tempfile.TemporaryDirectory() as place, duckdb.connect() as database:
-        folder = sweep(made, Path(place) / "run").folder
-        sql = f"SELECT controller, trace, {', '.join(columns)} FROM read_parquet('{folder}/summary/*.parquet')"
-        rows = database.execute(sql).fetchall()
-    return {(controller, trace): dict(zip(columns, row, strict=True)) for controller, trace, *row in rows}
+    with tempfile.TemporaryDirectory() as place:
+        rows = summary_rows(sweep(made, Path(place) / "run").folder)
+    return {(row["controller"], row["trace"]): {column: row[column] for column in columns} for row in rows}
 
 
 def means(calls: Calls, live: bool) -> dict[str, dict[str, float]] | None:

@@ -16,7 +16,6 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,7 +23,7 @@ from legato.links import HELD_OUT, access_networks, files, live_windows, spread
 from legato.links.access_networks import TEST_CLIPS
 from legato.plan import Choice, shipped
 from legato.report.pages import Section
-from legato.results.query import parts
+from legato.results.query import columns
 from legato.runs.sweep import sweep
 from legato_studies.page import Found, Options, Page
 
@@ -99,19 +98,8 @@ def called(
         log="summary",
     ).plan()
     with tempfile.TemporaryDirectory() as folder:
-        files = [str(path) for path in parts(sweep(made, Path(folder) / "run").folder, "summary")]
-        columns = ", ".join(FIGURES)
-        found = {
-            profile: duckdb.execute(
-                f"SELECT {columns} FROM read_parquet(?) WHERE controller = ? ORDER BY trace, clip, seed",
-                [files, profile],
-            ).fetchnumpy()
-            for profile in (BASELINE, TUNED)
-        }
-    baseline, tuned = (
-        {figure: np.ma.filled(np.ma.asarray(found[profile][figure], dtype=np.float64), np.nan) for figure in FIGURES}
-        for profile in (BASELINE, TUNED)
-    )
+        found = columns(sweep(made, Path(folder) / "run").folder, FIGURES)
+    baseline, tuned = (dict(zip(FIGURES, found[profile].T, strict=True)) for profile in (BASELINE, TUNED))
     return Pairs(baseline, tuned)
 
 

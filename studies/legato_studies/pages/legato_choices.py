@@ -12,13 +12,12 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-import duckdb
 import numpy as np
 
 from legato.links import LEGATO, TUNED, files, live_windows, spread
 from legato.plan import Choice, shipped
 from legato.report.pages import Section
-from legato.results.query import parts
+from legato.results.query import columns
 from legato.runs.sweep import sweep
 from legato_studies.page import Found, Options, Page
 from legato_studies.pages.gcc_profiles import PER_FILE, WINDOW_S
@@ -69,9 +68,7 @@ def called(links: list[str]) -> dict[str, np.ndarray]:
         log="summary",
     ).plan()
     with tempfile.TemporaryDirectory() as folder:
-        files = [str(path) for path in parts(sweep(made, Path(folder) / "run").folder, "summary")]
-        sql = f"SELECT {', '.join(FIGURES)} FROM read_parquet(?) WHERE controller = ? ORDER BY trace, clip, seed"
-        return {name: np.array(duckdb.execute(sql, [files, name]).fetchall(), float) for name in (BASE, *CHOICES)}
+        return columns(sweep(made, Path(folder) / "run").folder, FIGURES)
 
 
 def row(name: str, own: np.ndarray, base: np.ndarray) -> list[str]:

@@ -11,13 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from legato.report.pages import counted
 from legato.results.figures import Shown
-from legato.results.query import parts
-from legato.results.stats import Estimate, mean_intervals, of_groups, paired_differences
+from legato.results.query import network_totals
+from legato.results.stats import Array, Estimate
+from legato.results.totals import Totals
 from legato_studies.papers.reproduction import Bounds, Grid
 
 FIGURES = (
@@ -42,8 +40,6 @@ FIGURES = (
 )
 """Columns of a run's summary."""
 
-Array = NDArray[np.float64]
-
 
 class Sessions:
     """Totals and counts of every figure, (networks, figures), by setting and controller."""
@@ -54,10 +50,10 @@ class Sessions:
     @classmethod
     def read(cls, folders: Sequence[tuple[str, Path]], live_only: bool = False) -> Sessions:
         """Of run folders, each part of a setting; ``live_only``: without links that are dead for a second or more."""
-        by_setting: dict[str, list[str]] = {}
+        by_setting: dict[str, list[Path]] = {}
         for setting, folder in folders:
-            by_setting.setdefault(setting, []).extend(parts(folder, "summary"))
-        return cls({setting: _totals(paths, live_only) for setting, paths in by_setting.items()})
+            by_setting.setdefault(setting, []).append(folder)
+        return cls({setting: network_totals(of, FIGURES, live_only) for setting, of in by_setting.items()})
 
     def controllers(self, setting: str) -> list[str]:
         """The controllers that were run in a setting."""
@@ -74,30 +70,21 @@ class Sessions:
 
     def without(self, setting: str, controller: str, figure: str) -> int:
         """How many sessions have no such figure."""
-        sessions, having = (self._column(setting, controller, name)[1].sum() for name in ("receiver_rate_bps", figure))
+        names = ("receiver_rate_bps", figure)
+        sessions, having = (self._column(setting, controller, name).counts.sum() for name in names)
         return int(sessions - having)
 
     def mean(self, setting: str, controller: str, figure: str) -> Estimate:
         """Over sessions."""
-        totals, counts = self._column(setting, controller, figure)
-        return mean_intervals(totals, counts)[0]
+        return self._column(setting, controller, figure).mean()
 
     def difference(self, setting: str, controller: str, other: str, figure: str) -> Estimate:
         """``controller`` minus ``other``."""
-        own, others = self._column(setting, controller, figure), self._column(setting, other, figure)
-        return paired_differences(*own, *others)[0]
+        return self._column(setting, controller, figure).less(self._column(setting, other, figure)).mean()
 
     def fewer(self, setting: str, controller: str, other: str, figure: str) -> Estimate:
         """The share by which ``controller`` is below ``other``: 0.2 is a fifth lower."""
-        own, others = self._column(setting, controller, figure), self._column(setting, other, figure)
-
-        def share(weights: Array) -> Array:
-            with np.errstate(invalid="ignore", divide="ignore"):
-                mine = (weights @ own[0]) / (weights @ own[1])
-                theirs = (weights @ others[0]) / (weights @ others[1])
-                return 1.0 - (mine / theirs).ravel()
-
-        return of_groups(share, own[1].ravel())
+        return self._column(setting, controller, figure).below(self._column(setting, other, figure))
 
     def grid(
         self,
@@ -137,24 +124,7 @@ class Sessions:
             for setting, tables in self._tables.items()
         }
 
-    def _column(self, setting: str, controller: str, figure: str) -> tuple[Array, Array]:
+    def _column(self, setting: str, controller: str, figure: str) -> Totals:
         totals, counts = self._tables[setting][controller]
         at = FIGURES.index(figure)
-        return totals[:, at : at + 1], counts[:, at : at + 1]
-
-
-def _totals(paths: Sequence[str], live_only: bool) -> dict[str, tuple[Array, Array]]:
-    import duckdb
-
-    sums = ", ".join(f"coalesce(sum({figure}), 0), count({figure})" for figure in FIGURES)
-    live = "where coalesce(dead_link_s, 0) = 0 " if live_only else ""
-    rows = duckdb.sql(
-        "select controller, split_part(coalesce(trace, ''), ' ', 1) as recording, "
-        f"case when trace_family = 'generator' then seed end as drawn, {sums} from read_parquet({list(paths)}) {live}"
-        "group by controller, recording, drawn order by controller, recording, drawn"
-    ).fetchall()
-    tables: dict[str, tuple[Array, Array]] = {}
-    for controller in dict.fromkeys(row[0] for row in rows):
-        figures = np.array([row[3:] for row in rows if row[0] == controller], dtype=np.float64)
-        tables[controller] = (figures[:, 0::2], figures[:, 1::2])
-    return tables
+        return Totals(totals[:, at], counts[:, at])
