@@ -108,7 +108,7 @@ def test_the_controller_of_the_howto_compiles_and_has_the_properties_of_all(tmp_
         "PROPTEST_CASES": "8",
     }
     done = subprocess.run(
-        ["cargo", "test", "--quiet", "--offline", "--package", "legato-controllers", "--test", "properties"],
+        "cargo test -q --offline -p legato-controllers --test all -- properties parameters".split(),
         cwd=tmp_path,
         env=environment,
         capture_output=True,
