@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 pub struct Config {
     /// Always ask for this; absent: the start rate of the call's limits.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1e10))]
     pub target_bitrate_bps: Option<u64>,
     /// Pairs of a time in s and a rate in bit/s, `[[time_s, target_bitrate_bps]]`: from each time on ask for that
     /// rate instead.

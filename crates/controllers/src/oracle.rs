@@ -16,12 +16,13 @@ use std::sync::Arc;
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Look this far ahead: about one encoder interval and one path delay.
+    #[schemars(range(min = 0, max = 60_000))]
     pub horizon_ms: u32,
     /// Use this share of the minimum mean capacity ahead.
     #[schemars(range(max = 1.5), extend("exclusiveMinimum" = 0))]
     pub utilisation_ratio: f64,
     /// The time between two decisions.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 60_000))]
     pub interval_ms: u32,
 }
 

@@ -93,7 +93,7 @@ fn a_value_out_of_range_is_refused_with_its_key_and_what_is_accepted() {
     for entry in REGISTRY {
         for Parameter { key, default, range, unit, .. } in entry.parameters(&toml::Table::new()).unwrap() {
             let refused: Vec<toml::Value> = match &default {
-                Some(toml::Value::Integer(_)) => vec![(-1_000_000).into()],
+                Some(toml::Value::Integer(_)) => vec![(-1_000_000).into(), i64::MAX.into()],
                 Some(toml::Value::Float(_)) => vec![f64::NAN.into(), (-1e300).into(), 1e300.into()],
                 _ => continue,
             };

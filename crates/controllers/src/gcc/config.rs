@@ -34,6 +34,7 @@ pub struct Config {
     #[schemars(range(min = 1, max = 100))]
     pub pacing_ratio: f64,
     /// Pad up to this rate at all times.
+    #[schemars(range(min = 0, max = 1e10))]
     pub padding_bps: u64,
     /// The delay-based rate.
     pub aimd: AimdConfig,

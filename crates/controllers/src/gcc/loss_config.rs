@@ -48,11 +48,13 @@ pub struct LossConfig {
     #[schemars(range(min = 0, max = 1))]
     pub max_inherent_loss_offset_ratio: f64,
     /// The part of the maximum inherent loss that falls with the bandwidth: this over the bandwidth.
+    #[schemars(range(min = 0, max = 1e10))]
     pub max_inherent_loss_balance_bps: u64,
     /// An average loss above this bounds the estimate.
     #[schemars(range(min = 0, max = 1))]
     pub upper_bound_loss_offset_ratio: f64,
     /// That bound is this over the excess of the average loss.
+    #[schemars(range(min = 0, max = 1e10))]
     pub upper_bound_balance_bps: u64,
     /// The preference for high bandwidths in a candidate's score, per kbit/s.
     #[schemars(range(min = -1_000, max = 1_000))]
@@ -82,6 +84,7 @@ pub struct LossConfig {
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub hold_threshold_ratio: f64,
     /// The span within which growth is bounded by `max_increase_ratio`.
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub increase_window_ms: u32,
     /// The maximum factor of growth within `increase_window_ms`.
     #[schemars(range(min = 0.001, max = 1_000_000_000))]
@@ -95,6 +98,7 @@ pub struct LossConfig {
     #[schemars(range(min = 0, max = 1_000))]
     pub hold_ratio: f64,
     /// How long to pad when the estimate starts to grow; zero: never.
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub padding_ms: u32,
     /// Whether an estimate cut by bounds is stored as cut.
     pub bound_best_candidate: bool,

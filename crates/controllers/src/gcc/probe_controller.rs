@@ -30,6 +30,7 @@ pub struct ProbeConfig {
     /// allocated.
     pub repeated_initial: bool,
     /// How long the first probe is repeated.
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub repeated_initial_ms: u32,
     /// Whether to probe regularly while the application is the limit.
     pub alr: bool,
@@ -40,8 +41,10 @@ pub struct ProbeConfig {
     #[schemars(range(min = 0, max = 1_000))]
     pub alr_ratio: f64,
     /// The rate that all streams together want; probes go up to twice this. Zero: the maximum of the call's limits.
+    #[schemars(range(min = 0, max = 1e10))]
     pub allocated_bps: u64,
     /// A sender without frames for this long has no allocation; its next frame is a new one.
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub allocation_timeout_ms: u32,
     /// The rates of the probes after a new allocation while the application is the limit, as multiples of the
     /// allocation; where the first is 0, none is sent.
@@ -63,11 +66,13 @@ pub struct ProbeConfig {
     #[schemars(range(min = 1, max = 1_000_000))]
     pub min_duration_ms: u32,
     /// The minimum time between two bursts of a probe.
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub min_delta_ms: u32,
     /// The minimum duration of a repeated first probe.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub initial_duration_ms: u32,
     /// The minimum time between two bursts of a repeated first probe.
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub initial_delta_ms: u32,
 }
 

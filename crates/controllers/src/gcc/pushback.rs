@@ -15,8 +15,10 @@ pub struct PushbackConfig {
     /// Whether there is a congestion window at all.
     pub enabled: bool,
     /// The window is the target over the shortest round trip plus this much queue.
+    #[schemars(range(min = 0, max = 60_000))]
     pub queue_ms: u32,
     /// Never push the target below this rate.
+    #[schemars(range(min = 0, max = 1e10))]
     pub min_bitrate_bps: u64,
     /// Whether to leave the target as it is and drop frames instead (the share to drop is the gauge
     /// `pushback_drop_ratio`), or to lower the target.

@@ -12,6 +12,7 @@ pub struct RttBackoffConfig {
     /// Whether long round trips cut the target at all.
     pub enabled: bool,
     /// Round trips beyond this cut the target.
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub limit_ms: u32,
     /// Each cut takes the target to this share of it.
     #[schemars(range(min = 0, max = 1))]
@@ -20,6 +21,7 @@ pub struct RttBackoffConfig {
     #[schemars(range(min = 25, max = 1_000_000_000))]
     pub interval_ms: u32,
     /// The cuts end at this rate.
+    #[schemars(range(min = 0, max = 1e10))]
     pub floor_bps: u64,
 }
 

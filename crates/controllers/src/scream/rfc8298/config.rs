@@ -17,6 +17,7 @@ pub struct Config {
     /// Adapt the target between the two (§4.1.2.3: "MAY be turned off").
     pub competing_flows: bool,
     /// RAMP_UP_SPEED: the maximum rise of the target per second.
+    #[schemars(range(min = 0, max = 1e10))]
     pub ramp_up_speed_bps: u64,
     /// Skip pictures while media has waited longer than this (§4.1.3: "excessively delayed").
     #[schemars(range(min = 1, max = 60_000))]
