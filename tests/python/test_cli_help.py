@@ -126,7 +126,7 @@ def test_every_controllers_parameters_are_toml(legato: Legato):
         (["compare", "--controllers", "gcc", "--traces", "", "--out", "x"], "traces = '': names none"),
         (["run", "celular"], "celular: no such scenario file"),
         (["conformance", "--cases", "9.9", "--out", "x"], "cases = 9.9: no case has this name"),
-        (["policy", "import", "m.onnx", "--like", "nowhere", "--out", "x"], "nowhere/policy.toml: No such file"),
+        (["policy", "import", "m.onnx", "--like", "nowhere", "--out", "x"], "nowhere: no such policy"),
         (["demo", "--seeds", "0"], "--seeds = 0: has to be greater than or equal to 1"),
         (["run", "cellular", "--seed", "1", "--seed=abc"], "--seed = 1, abc: has to be a valid integer"),
         (["rtp-log", "x", "abc"], "call: has to be a valid integer"),
