@@ -37,6 +37,7 @@ PURE_BY_KIND = {
     "a number of a learning algorithm's": "action_std adam_betas adam_epsilon clip clip_value discount distance "
     "gae_lambda initial_action_std initial_output learning_rate max_gradient_norm share_done std target_kl",
     "pairs of s and bit/s": "steps",
+    "luma, in steps of 8 bits": "complexity",
     "luma rows or columns": "height height_mean width",
     "of any unit, as what it is taken from": "band high least low mark mean most no_effect printed published range "
     "value values within",

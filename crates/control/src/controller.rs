@@ -3,6 +3,7 @@
 use crate::{Decision, Event, FeedbackRule, ProbeCluster};
 use dyn_clone::DynClone;
 use legato_units::Timestamp;
+use serde::{Deserialize, Serialize};
 
 /// A rate controller. `on_event`, `decision` and `#[derive(Clone)]` suffice; the other methods have defaults.
 pub trait RateController: DynClone + Send {
@@ -41,7 +42,8 @@ pub trait RateController: DynClone + Send {
 dyn_clone::clone_trait_object!(RateController);
 
 /// The end of the call at which a controller runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Side {
     /// Sees arrivals; its target travels back as REMB.
     Receiver,

@@ -1,4 +1,4 @@
-//! A controller's decision. Its names in JSON carry units and are part of the contract (docs/contract.md).
+//! A controller's decision. Its names in JSON carry units and are part of the contract (docs/reference/contract.md).
 
 use legato_units::{DataRate, DataSize, TimeDelta};
 use serde::{Deserialize, Serialize};

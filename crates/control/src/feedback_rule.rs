@@ -1,8 +1,11 @@
 //! How often a controller wants transport feedback. [rfc8888] §4 leaves that to the congestion control, and to what the
 //! call allows.
 
+use serde::{Deserialize, Serialize};
+
 /// When the receiver sends transport feedback, once something has arrived.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FeedbackRule {
     /// As often as 5 % of the bitrate pay for, between two bounds: RTCP's rule, and libwebrtc's.
     #[default]

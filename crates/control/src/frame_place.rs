@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Which frame a packet carries a piece of, and which piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FramePlace {
     /// Counts sent frames, from 0, wraps.
     pub frame: u32,

@@ -36,6 +36,7 @@ mod controller;
 mod decision;
 pub mod estimate;
 mod event;
+pub mod event_file;
 mod feedback_rule;
 mod frame_place;
 mod future;

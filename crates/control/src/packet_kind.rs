@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The contents of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PacketKind {
     /// An audio frame.
     Audio,

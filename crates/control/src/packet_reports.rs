@@ -6,7 +6,7 @@ use legato_units::{Burst, BurstPacket, DataSize, PeerTimestamp, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// The fate of one packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketReport {
     /// Transport-wide sequence number, unwrapped.
     pub transport_seq: u64,
@@ -25,12 +25,11 @@ pub struct PacketReport {
     /// The probe cluster it was part of.
     pub probe_cluster: Option<u32>,
     /// Where in its frame it stood, if it carried video or parity and the sender knows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<FramePlace>,
 }
 
 /// Whether a packet arrived. A later report may turn `Missing` to `Arrived`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It arrived; when, by the receiver's clock, may be unknown.
     Arrived(Option<PeerTimestamp>),
@@ -56,21 +55,25 @@ impl PacketReport {
 }
 
 /// A packet that was sent, as its report describes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ReportedPacket {
     /// Transport-wide sequence number, unwrapped.
     pub transport_seq: u64,
     /// The stream.
     pub ssrc: u32,
     /// Bytes on the wire, IP and UDP headers included.
+    #[serde(rename = "size_bytes")]
     pub size: DataSize,
     /// When it left the pacer, own clock.
+    #[serde(rename = "departure_ns")]
     pub departure: Timestamp,
     /// What it carried.
     pub kind: PacketKind,
     /// The probe cluster it was part of.
     pub probe_cluster: Option<u32>,
     /// Where in its frame it stood, if it carried video or parity and the sender knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<FramePlace>,
 }
 
@@ -112,7 +115,7 @@ pub enum RunFate<'a> {
 
 /// The reports of a feedback, in ascending order of `transport_seq`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(from = "Vec<PacketReport>", into = "Vec<PacketReport>")]
+#[serde(try_from = "Vec<WrittenRun>", into = "Vec<WrittenRun>")]
 pub struct PacketReports {
     runs: Vec<StoredRun>,
     /// When the packets of the runs arrived, of all runs with times.
@@ -283,9 +286,54 @@ impl From<Vec<PacketReport>> for PacketReports {
     }
 }
 
-impl From<PacketReports> for Vec<PacketReport> {
+/// A run as JSON has it. Runs are kept as they are, since sums of floats depend on them.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenRun {
+    burst: Burst<ReportedPacket>,
+    fate: WrittenFate,
+    ce: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum WrittenFate {
+    ArrivedNs(Vec<PeerTimestamp>),
+    ArrivedUntimed,
+    Missing,
+}
+
+impl From<PacketReports> for Vec<WrittenRun> {
     fn from(reports: PacketReports) -> Self {
-        reports.iter().collect()
+        let written = |ReportRun { burst, fate, ce }| {
+            let fate = match fate {
+                RunFate::Arrived(times) => WrittenFate::ArrivedNs(times.to_vec()),
+                RunFate::ArrivedUntimed => WrittenFate::ArrivedUntimed,
+                RunFate::Missing => WrittenFate::Missing,
+            };
+            WrittenRun { burst, fate, ce }
+        };
+        reports.runs().map(written).collect()
+    }
+}
+
+impl TryFrom<Vec<WrittenRun>> for PacketReports {
+    type Error = String;
+
+    fn try_from(written: Vec<WrittenRun>) -> Result<Self, String> {
+        let mut reports = Self::default();
+        for WrittenRun { burst, fate, ce } in &written {
+            let fate = match fate {
+                WrittenFate::ArrivedNs(times) if times.len() != usize::from(burst.packets) => {
+                    return Err(format!("arrived_ns has {} times for {} packets", times.len(), burst.packets));
+                }
+                WrittenFate::ArrivedNs(times) => RunFate::Arrived(times),
+                WrittenFate::ArrivedUntimed => RunFate::ArrivedUntimed,
+                WrittenFate::Missing => RunFate::Missing,
+            };
+            reports.push_run(ReportRun { burst: *burst, fate, ce: *ce });
+        }
+        Ok(reports)
     }
 }
 
@@ -338,6 +386,24 @@ mod tests {
             let mut by_runs = PacketReports::default();
             kept.runs().for_each(|run| by_runs.push_run(run));
             assert_eq!(by_runs, kept);
+        }
+    }
+
+    #[test]
+    fn json_keeps_runs_and_refuses_what_is_none() {
+        let reports: PacketReports =
+            [report(1, 900, Some(10)), report(2, 900, Some(11)), report(3, 900, None)].into_iter().collect();
+        let json = serde_json::to_string(&reports).unwrap();
+        let read: PacketReports = serde_json::from_str(&json).unwrap();
+        assert!(read == reports && read.runs().eq(reports.runs()));
+        for (right, wrong, message) in [
+            ("[10000000,11000000]", "[10000000]", "arrived_ns has 1 times for 2 packets"),
+            (r#""packets":2,"smaller":0"#, r#""packets":0,"smaller":0"#, "packets = 0"),
+            (r#""packets":2,"smaller":0"#, r#""packets":2,"smaller":2"#, "smaller = 2"),
+        ] {
+            assert!(json.contains(right), "{json}");
+            let error = serde_json::from_str::<PacketReports>(&json.replacen(right, wrong, 1)).unwrap_err();
+            assert!(error.to_string().starts_with(message), "{error}");
         }
     }
 

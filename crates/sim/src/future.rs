@@ -1,6 +1,7 @@
 //! What a controller gets when it is built, beside its limits: trained policies and, for `oracle` and `clairvoyant`,
 //! the future of the forward bottleneck.
 
+use crate::event_logs::EventLogs;
 use crate::guests;
 use crate::policies::Policies;
 use legato_control::policy::Model;
@@ -24,6 +25,8 @@ pub(crate) struct FutureOf<'a> {
     pub end: Timestamp,
     /// Trained policies.
     pub policies: &'a Policies,
+    /// Where controllers write down what they are given and decide, if they do.
+    pub events: Option<&'a EventLogs>,
 }
 
 /// The future is given in means over this.

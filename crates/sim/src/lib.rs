@@ -16,6 +16,8 @@
 pub mod cross_traffic;
 pub mod episode;
 mod error;
+mod event_logs;
+mod events;
 mod exploring;
 mod flows;
 mod future;
@@ -39,6 +41,8 @@ mod truth;
 mod video;
 
 pub use error::SimError;
+pub use event_logs::EventLogs;
+pub use events::{record_events, replay_events};
 pub use exploring::{Exchange, Explored, Explorer};
 pub use flows::{CallKeys, CallSpec, Direction, FlowSpec, LinkSpec, TcpSpec, TrafficKeys, UdpSpec};
 pub use guests::host_guests;

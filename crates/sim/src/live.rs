@@ -191,6 +191,7 @@ impl LoadedPlan {
             start,
             end: start + self.live_duration(),
             policies: &own.parts.policies,
+            events: None,
         })
     }
 

@@ -321,6 +321,7 @@ impl LoadedPlan {
                 controller: spec.clone(),
                 steered: false,
                 policies: self.policies.clone(),
+                events: None,
             },
             controller: label,
             seed: self.seeds[seed as usize],

@@ -1,6 +1,7 @@
 //! One call of a scenario: everything it needs, assembled and run.
 
 use crate::error::SimError;
+use crate::event_logs::EventLogs;
 use crate::future::FutureOf;
 use crate::network::{LoadedCapacity, build_path, load_capacity, queue_limit};
 use crate::pauses;
@@ -41,6 +42,8 @@ pub struct CallParts {
     pub steered: bool,
     /// Where trained policies are found.
     pub policies: Policies,
+    /// Where the controllers of a lone call write down what they are given and decide, if they do.
+    pub events: Option<EventLogs>,
 }
 
 impl CallParts {
@@ -59,6 +62,7 @@ impl CallParts {
             controller: scenario.controller.clone(),
             steered: false,
             policies: Policies::beside(folder),
+            events: None,
         })
     }
 }
@@ -96,7 +100,7 @@ pub(crate) fn build(
     let DrawnNetwork { forward, reverse, bottleneck } = DrawnNetwork::of(scenario, parts, seed);
     let capacity = bottleneck.as_ref().map(|loaded| &loaded.capacity);
     let own_queue = bottleneck.as_ref().map(|loaded| queue_limit(&forward.queue, loaded));
-    let future = FutureOf { capacity, own_queue, start, end, policies: &parts.policies };
+    let future = FutureOf { capacity, own_queue, start, end, policies: &parts.policies, events: parts.events.as_ref() };
     let Ends { sender, receiver, clock } = build_ends(scenario, parts, &scenario.limits, seed, future)?;
     let call = Call::new(sender, receiver, clock, pauses::changes(&scenario.pauses, start), start, samples);
     let forward = Forward::new(build_path(&forward, bottleneck.as_ref(), seed, "forward")?);
@@ -144,7 +148,7 @@ pub(crate) fn build_ends(
     let receiver_controller = match at_receiver {
         Some(spec) => {
             let context = context("receiver_controller", clock.local(start));
-            Some(any_controller(spec, Side::Receiver, context, steered == Some(Side::Receiver))?)
+            Some(any_controller(spec, Side::Receiver, context, steered == Some(Side::Receiver), future.events)?)
         }
         None => None,
     };
@@ -174,7 +178,7 @@ pub(crate) fn sender_controller(
     steered: bool,
 ) -> Result<AnyController, SimError> {
     let context = context_of(limits, seed, "controller", future.start, future);
-    let controller = any_controller(spec, Side::Sender, context, steered)?;
+    let controller = any_controller(spec, Side::Sender, context, steered, future.events)?;
     let Some(response) = scenario.sender.circuit_breakers.response() else { return Ok(controller) };
     let config = CircuitBreakerConfig { response, ..CircuitBreakerConfig::default() };
     Ok(match controller {
@@ -241,8 +245,13 @@ fn any_controller(
     side: Side,
     context: Context<'_>,
     steered: bool,
+    events: Option<&EventLogs>,
 ) -> Result<AnyController, SimError> {
     let entry = known(spec, side)?;
+    if let (Some(logs), false) = (events, steered) {
+        let log = if side == Side::Sender { &logs.sender } else { &logs.receiver };
+        return Ok(log.record(entry, &spec.config, context)?.into());
+    }
     Ok(if steered { entry.steered(&spec.config, context)?.into() } else { entry.build(&spec.config, context)?.into() })
 }
 

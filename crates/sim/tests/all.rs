@@ -3,6 +3,7 @@
 mod circuit_breakers;
 mod clip_fps;
 mod encoder_interval;
+mod event_files;
 mod frames_and_parity;
 mod held_media;
 mod key_frames;

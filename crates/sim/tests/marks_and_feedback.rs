@@ -24,6 +24,7 @@ fn seeded(controller: &str, more: &str, seed: u64) -> (Summary, Recorder) {
         controller: scenario.controller.clone(),
         steered: false,
         policies: Policies::default(),
+        events: None,
     };
     let mut recorder = Recorder::default();
     let summary = run_call(&scenario, &parts, seed, LogLevel::Packets, &mut recorder).unwrap();

@@ -19,6 +19,7 @@ fn call(pauses: &str) -> (Summary, Recorder) {
         controller: scenario.controller.clone(),
         steered: false,
         policies: Policies::default(),
+        events: None,
     };
     let mut recorder = Recorder::default();
     let summary = run_call(&scenario, &parts, 1, LogLevel::Packets, &mut recorder).unwrap();

@@ -216,6 +216,7 @@ fn call(
         controller: scenario.controller.clone(),
         steered: false,
         policies: Policies::default(),
+        events: None,
     };
     run_call(scenario, &parts, seed, level, recorder).unwrap()
 }

@@ -88,6 +88,7 @@ fn two_controllers_at_the_receiver_are_refused() {
         controller,
         steered: false,
         policies: Policies::default(),
+        events: None,
     };
     let error = run_call(&scenario, &parts, 1, LogLevel::Summary, &mut Recorder::default()).unwrap_err();
     assert!(error.to_string().contains("name one of them"), "{error}");

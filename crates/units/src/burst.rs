@@ -24,6 +24,7 @@ pub trait BurstPacket: Copy {
 /// assert_eq!(burst.get(3).as_bytes(), 1_199);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "ReadBurst<P>", bound(deserialize = "P: Deserialize<'de> + BurstPacket"))]
 pub struct Burst<P> {
     /// The first packet.
     pub first: P,
@@ -31,6 +32,29 @@ pub struct Burst<P> {
     pub packets: u16,
     /// How many of them, the last ones, are one byte smaller than the first; fewer than `packets`.
     pub smaller: u16,
+}
+
+/// What is read as a burst, before it is known to be one.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadBurst<P> {
+    first: P,
+    packets: u16,
+    smaller: u16,
+}
+
+impl<P: BurstPacket> TryFrom<ReadBurst<P>> for Burst<P> {
+    type Error = String;
+
+    fn try_from(ReadBurst { first, packets, smaller }: ReadBurst<P>) -> Result<Self, String> {
+        if packets == 0 {
+            return Err("packets = 0: a burst has one at least".to_owned());
+        }
+        if smaller >= packets || smaller > 0 && first.size_bytes() == 0 {
+            return Err(format!("smaller = {smaller}: the first of {packets} packets is the largest"));
+        }
+        Ok(Self { first, packets, smaller })
+    }
 }
 
 impl<P> Burst<P> {

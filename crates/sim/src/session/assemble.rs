@@ -186,7 +186,7 @@ impl<'a> Layout<'a> {
         let limits = call.own.limits.as_ref().unwrap_or(&self.scenario.limits);
         let route = &self.routes[usize::from(flow)][0];
         let (capacity, own_queue) = (self.bottleneck(route), self.own_queue(route));
-        let future = FutureOf { capacity, own_queue, start, end: stop, policies: &self.parts.policies };
+        let future = FutureOf { capacity, own_queue, start, end: stop, policies: &self.parts.policies, events: None };
         let Ends { sender, receiver, clock } = build_ends(self.scenario, &parts, limits, seed, future)?;
         let pauses = if self.scenario.calls.is_some() { &call.own.pauses } else { &self.scenario.pauses };
         let call = Call::new(sender, receiver, clock, pauses::changes(pauses, Timestamp::ZERO), start, samples);
