@@ -88,7 +88,7 @@ def network_totals(
     files = [file for folder in folders for file in parts(folder, "summary")]
     sums = ", ".join(f"coalesce(sum({name}), 0), count({name})" for name in names)
     live = "where coalesce(dead_link_s, 0) = 0 " if live_only else ""
-    rows = duckdb.sql(
+    rows = duckdb.execute(
         "select controller, split_part(coalesce(trace, ''), ' ', 1) as recording, "
         f"case when trace_family = 'generator' then seed end as drawn, {sums} from read_parquet({files}) {live}"
         "group by controller, recording, drawn order by controller, recording, drawn"

@@ -7,7 +7,8 @@ Differences are taken call by call where calls are known, and by the means of ne
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -56,8 +57,8 @@ class Totals:
     def below(self, other: Totals) -> Estimate:
         """The share by which the mean is below another's: 0.2 is a fifth lower."""
         found = self.over(other)
-        ends = (None if end is None else 1.0 - end for end in (found.mean, found.high, found.low))
-        return Estimate(*ends, found.count, found.groups)
+        mean, low, high = (None if end is None else 1.0 - end for end in (found.mean, found.high, found.low))
+        return Estimate(mean, low, high, found.count, found.groups)
 
 
 def share_of_the_way(groups: Sequence[Sequence[tuple[Array, Array]]], calls: Array) -> Estimate:
@@ -80,9 +81,15 @@ def share_of_the_way(groups: Sequence[Sequence[tuple[Array, Array]]], calls: Arr
             np.mean([np.clip((weights @ own) / (weights @ top), -1.0, 1.0) for own, top in part], axis=0)
             for part in known
         )
-        return np.mean(list(parts), axis=0)
+        shares: Array = np.mean(list(parts), axis=0)
+        return shares
 
     return bounded(stats.of_groups(share, calls), -1.0, 1.0)
+
+
+def mean_above_zero(values: Iterable[tuple[Hashable, float]]) -> Estimate:
+    """The mean of a measure that cannot be negative, by groups; not of a difference, which only happens to be above."""
+    return bounded(stats.grouped_mean(values), 0.0, math.inf)
 
 
 def bounded(found: Estimate, least: float, most: float) -> Estimate:

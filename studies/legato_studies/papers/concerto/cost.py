@@ -19,7 +19,8 @@ import numpy as np
 from legato import _core
 from legato.links import access_networks
 from legato.plan import Choice, shipped
-from legato.results.stats import Estimate, grouped_mean
+from legato.results.stats import Estimate
+from legato.results.totals import mean_above_zero
 from legato.runs.sweep import sweep
 from legato_studies.papers.concerto.setups import CONCERTO
 from legato_studies.papers.reproduction import Row
@@ -44,10 +45,10 @@ def judge_cost() -> list[Row]:
         why = "the paper's is a frozen graph of TensorFlow, this one weights alone"
         table = "Costs" if size == SHIPPED else "Costs printed"
         rows.append(Row.of(table, name, SIZE_MB, megabytes, "not comparable", why))
-        took = grouped_mean(enumerate(_decision_ms(policy)))
+        took = mean_above_zero(enumerate(_decision_ms(policy)))
         rows.append(Row.of(table, f"a decision, {size} (ms)", DECISION_MS, took, "not comparable", where))
     name = "simulated over elapsed time, one processor"
-    speed = grouped_mean(enumerate(_speed_ratios()))
+    speed = mean_above_zero(enumerate(_speed_ratios()))
     rows.append(Row.judged("Costs", name, SPEED_RATIO, speed, Lead(SPEED_RATIO, no_effect=1.0)))
     return rows
 

@@ -7,15 +7,16 @@ differences are paired.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from legato.report.pages import counted
-from legato.results.figures import Shown
+from legato.results.figures import METRICS, Shown
 from legato.results.query import network_totals
 from legato.results.stats import Array, Estimate
-from legato.results.totals import Totals
+from legato.results.totals import Totals, bounded
 from legato_studies.papers.reproduction import Bounds, Grid
 
 FIGURES = (
@@ -76,7 +77,8 @@ class Sessions:
 
     def mean(self, setting: str, controller: str, figure: str) -> Estimate:
         """Over sessions."""
-        return self._column(setting, controller, figure).mean()
+        column = self._column(setting, controller, figure)
+        return bounded(column.mean(), 0.0 if column.sums.min(initial=0.0) >= 0 else -math.inf, METRICS[figure].most)
 
     def difference(self, setting: str, controller: str, other: str, figure: str) -> Estimate:
         """``controller`` minus ``other``."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from legato import _core
 from legato.plan import Choice, shipped
-from legato.results.stats import grouped_mean
+from legato.results.totals import mean_above_zero
 from legato.runs.sweep import sweep
 from legato_studies.papers.concerto.cost import machine
 from legato_studies.papers.r3net.setups import OURS
@@ -40,20 +40,20 @@ DECISION_US, OVER_UKF_RATIO, SPEED_RATIO = 500.0, 20.0, 1000.0
 def judge_cost() -> list[Row]:
     """Measure, and the rows."""
     where = f"other hardware: here {machine()}, one thread"
-    network = grouped_mean(enumerate(_decisions_us()))
+    network = mean_above_zero(enumerate(_decisions_us()))
     rows = [
         Row.of(TABLE, "R3Net's network, one decision (us)", DECISION_US, network, "not comparable", where),
     ]
     made = [_held() for _ in range(REPEATS)]
     per_decision = {name: [of[name] for of in made] for name in ("ukf", OURS)}
     for name, values in per_decision.items():
-        ours = grouped_mean(enumerate(values))
+        ours = mean_above_zero(enumerate(values))
         title = f"{name}, all that it does in 50 ms at {HELD_BPS / 1e6:g} Mbit/s (us)"
         rows.append(Row.of(TABLE, title, None, ours, "not comparable", where))
     ratios = [own / other for own, other in zip(per_decision[OURS], per_decision["ukf"], strict=True) if other > 0]
     name = "R3Net's cost over ukf's, no more than printed"
-    rows.append(Row.judged(TABLE, name, OVER_UKF_RATIO, grouped_mean(enumerate(ratios)), AtMost(OVER_UKF_RATIO)))
-    speed = grouped_mean(enumerate(of["speed_ratio"] for of in made))
+    rows.append(Row.judged(TABLE, name, OVER_UKF_RATIO, mean_above_zero(enumerate(ratios)), AtMost(OVER_UKF_RATIO)))
+    speed = mean_above_zero(enumerate(of["speed_ratio"] for of in made))
     name = "simulated over processor time"
     rows.append(Row.judged(TABLE, name, SPEED_RATIO, speed, Lead(SPEED_RATIO, no_effect=1.0)))
     return rows

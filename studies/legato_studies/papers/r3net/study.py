@@ -19,6 +19,7 @@ from legato.report import chart
 from legato.report.pages import Section, counted
 from legato.results.query import query, summary_rows, version
 from legato.results.stats import Estimate, grouped_mean
+from legato.results.totals import mean_above_zero
 from legato.runs.sweep import Progress, check_empty
 from legato_studies.papers.r3net import cost, frontier
 from legato_studies.papers.r3net.setups import GCC, OURS, OWN_UKF, SHIPPED, UKF, UNGUIDED, setups
@@ -189,7 +190,7 @@ def judge(calls: Sequence[Call], rivals: Mapping[str, str] = RIVALS, setup: str 
         own = [call for call in calls if call.controller == controller]
         for figure, (title, _) in FIGURES.items():
             printed = PUBLISHED.get(said, {}).get(figure)
-            ours = grouped_mean((call.recording, getattr(call, figure)) for call in own)
+            ours = mean_above_zero((call.recording, getattr(call, figure)) for call in own)
             why = "other networks, and a rival of ours by the same name: what is judged are the differences below"
             rows.append(Row.of("1", f"{said}: {title}", printed, ours, "not comparable", why))
     known = {call.controller for call in calls}
