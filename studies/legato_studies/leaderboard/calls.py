@@ -100,8 +100,8 @@ class Calls:
     def over(self, name: str, base: str, measure: Shown) -> Estimate:
         """The mean of a figure over that of another controller, over the same calls."""
         pairs = list(self.pairs(name, base, measure))
-        own, other = (self._totals((pair[0], pair[side]) for pair in pairs) for side in (1, 2))
-        return bounded(own.over(other), 0.0, math.inf)
+        own = self._totals((network, one) for network, one, _ in pairs)
+        return bounded(own.over(self._totals((network, other) for network, _, other in pairs)), 0.0, math.inf)
 
     def closed(self, name: str, base: str, ceiling: str, *groups: Sequence[Shown]) -> Estimate:
         """The share of the way from one controller to another: a mean over groups of figures that count alike."""
@@ -125,7 +125,7 @@ class Calls:
         rivals = self._of(base)
         for key, call in self._of(name).items():
             other = rivals.get(key)
-            own, rival = call.figures[measure.column], other and other.figures[measure.column]
+            own, rival = call.figures[measure.column], None if other is None else other.figures[measure.column]
             if own is not None and rival is not None:
                 yield call.network, own, rival
 

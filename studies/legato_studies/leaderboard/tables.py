@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from legato import controllers as registry
 from legato.report.pages import Cell, Section, counted
@@ -10,7 +11,7 @@ from legato.results.figures import Shown
 from legato.results.stats import NO_FIGURE, Estimate
 from legato_studies.leaderboard import papers
 from legato_studies.leaderboard.board import BASE, CEILING, Board
-from legato_studies.leaderboard.calls import Calls
+from legato_studies.leaderboard.calls import Call, Calls
 from legato_studies.leaderboard.company import SHARINGS, Company
 from legato_studies.leaderboard.edges import CLEAN, EDGES, Edges
 from legato_studies.leaderboard.measures import (
@@ -197,10 +198,14 @@ def differences(played: Calls, order: Sequence[str], base: str = BASE) -> Sectio
     return Section(f"Minus `{base}`, call by call", note, ["controller", *(m.title for m in JUDGED)], rows)
 
 
+def _has(name: str, value: str, call: Call) -> bool:
+    return bool(getattr(call, name) == value)
+
+
 def by_setting(played: Calls, order: Sequence[str]) -> Section:
     """Easy and hard clips, and encoders, on live links."""
     settings = played.settings
-    parts = {setting: played.only(lambda call, of=setting: call.setting == of) for setting in settings}
+    parts = {setting: played.only(partial(_has, "setting", setting)) for setting in settings}
     columns = ["controller"]
     for setting in settings:
         columns += [f"{setting}: headroom, %", "p95, ms", "SSIM, dB"]
@@ -217,7 +222,7 @@ def by_setting(played: Calls, order: Sequence[str]) -> Section:
 def by_family(played: Calls, measure: Shown, order: Sequence[str]) -> Section:
     """One figure on the links of each family."""
     families = played.networks()
-    parts = {family: played.only(lambda call, of=family: call.family == of) for family in families}
+    parts = {family: played.only(partial(_has, "family", family)) for family in families}
     rows = [(name, *(measure.interval(part.mean(name, measure)) for part in parts.values())) for name in order]
     title = f"{measure.title[0].upper()}{measure.title[1:]}, by family"
     columns = ["controller", *(f"{family} ({count})" for family, count in families.items())]

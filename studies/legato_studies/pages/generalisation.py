@@ -13,6 +13,7 @@ from __future__ import annotations
 import tempfile
 import textwrap
 from pathlib import Path
+from typing import Any
 
 from legato.links import FAMILIES, Link
 from legato.plan import Choice, shipped
@@ -34,7 +35,7 @@ TRAINED_ON = {
 }
 """Families whose other files were in a training."""
 TOLERANT = ("nvc-cc", "aurora", "onrl")
-CODECS = {
+CODECS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "H.264": ("steady", {}, POLICIES),
     "the loss-tolerant stand-in": ("nvc_cc", {}, TOLERANT),
 }

@@ -143,7 +143,7 @@ def make(link: Link, kind: Kind, seed: int, folder: Path, options: Options) -> M
         ),
         on_made,
     )
-    return call and read(folder, kind, call)
+    return None if call is None else read(folder, kind, call)
 
 
 def named(link: Link) -> str:

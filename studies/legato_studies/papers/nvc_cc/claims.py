@@ -12,9 +12,9 @@ import numpy as np
 from legato.links import CAPACITIES
 from legato.results.figures import METRICS
 from legato.results.query import query
-from legato.results.stats import Estimate, of_separate_groups
+from legato.results.stats import Array, Estimate, of_separate_groups
 from legato_studies.papers.nvc_cc import readings
-from legato_studies.papers.nvc_cc.sessions import Array, Sessions
+from legato_studies.papers.nvc_cc.sessions import Sessions
 from legato_studies.papers.nvc_cc.sweeps import FIG_12, GUARDED, PRINTED, PRINTED_GCC, ROUND_TRIP, RULES
 from legato_studies.papers.nvc_cc.trainings import H264_LABEL, Convergence
 from legato_studies.papers.reproduction import AS_PRINTED, STRICTER, Grid, Row
@@ -172,12 +172,12 @@ def _progress_of(curves: Curves) -> Iterator[Row]:
         if name in trainings:
             best = of_separate_groups([[t.best for t in trainings[name]]], lambda m: m[0])
             yield _row(table, f"best test reward of {name}", printed, best, "", "not comparable", why)
-    for rival, printed in (("aurora", 50.0), ("onrl", 26.0)):
+    for rival, percent in (("aurora", 50.0), ("onrl", 26.0)):
         if OURS not in trainings or rival not in trainings:
             continue
         ours, theirs = trainings[OURS], trainings[rival]
         gain = of_separate_groups([[t.best for t in ours], [t.best for t in theirs]], lambda m: m[0] / m[1] - 1.0)
-        yield _at_least(table, f"reward above {rival}'s", printed, gain, "%")
+        yield _at_least(table, f"reward above {rival}'s", percent, gain, "%")
         # As printed: each converges to its own best. Ours besides: when we are as good as they become.
         sooner = of_separate_groups([[t.converged() for t in each] for each in (ours, theirs)], _saved)
         yield _at_least(table, f"converges sooner than {rival}, in hours of calls", 41.0, sooner, "%")

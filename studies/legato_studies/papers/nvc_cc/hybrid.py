@@ -54,7 +54,7 @@ SETTINGS = (PRINTED, UNIFORM, *map(setting_of, CAPACITIES))
 def sweeps(size: Size) -> Iterator[Sweep]:
     """Everything that is run."""
     seeds = list(range(1, size.networks + 1))
-    padded = {"forward.capacity": {"generator": "nvc-cc-authors"}, "sender.pad_to_target": True}
+    padded: dict[str, Any] = {"forward.capacity": {"generator": "nvc-cc-authors"}, "sender.pad_to_target": True}
     yield _sweep(PRINTED, "hybrid-printed", size, SPECS, seeds, **padded)
     yield _sweep(UNIFORM, "hybrid-uniform", size, SPECS, seeds)
     for setting in CAPACITIES:

@@ -20,9 +20,10 @@ from legato.plan import shipped
 from legato.report import chart
 from legato.report.pages import Section
 from legato.results.query import version
+from legato.results.stats import Array
 from legato.runs.sweep import Progress, check_empty
 from legato_studies.papers.nvc_cc import claims, hybrid, loss, readings
-from legato_studies.papers.nvc_cc.sessions import Array, Sessions
+from legato_studies.papers.nvc_cc.sessions import Sessions
 from legato_studies.papers.nvc_cc.sweeps import (
     CLIPS,
     CONTROLLERS,
