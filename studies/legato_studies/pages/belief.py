@@ -12,9 +12,8 @@ import tempfile
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import duckdb
 import numpy as np
 
 from legato import _core
@@ -22,7 +21,7 @@ from legato.links import HELD_OUT, LEGATO, files, live_windows, middles
 from legato.plan import Choice, shipped
 from legato.report import chart
 from legato.report.pages import Section
-from legato.results.query import parts
+from legato.results.query import query
 from legato.results.stats import Estimate, grouped_mean
 from legato.runs.sweep import sweep
 from legato_studies.page import Found, Options, Page
@@ -77,31 +76,22 @@ def called(chosen: Sequence[tuple[str, Path, str]]) -> list[Call]:
     calls = []
     with tempfile.TemporaryDirectory() as folder:
         run = sweep(made, Path(folder) / "run").folder
-        tables = [parts(run, name) for name in ("summary", "series", "gauges")]
-        for summary, series, gauges in zip(*tables, strict=True):
-            for (number,) in rows("SELECT call FROM read_parquet(?) ORDER BY call", summary):
-                family, path, spec = chosen[number // len(CLIPS)]
-                rates = np.array(
-                    rows(f"SELECT capacity_bps FROM read_parquet(?) WHERE call = {number} ORDER BY time_ms", series),
-                    float,
-                )[:, 0]
-                left = rates - cross_bps(path, spec, len(rates)) if family == CROSS else rates
-                calls.append(Call(family, str(path), rates, left, held(gauges, number, len(rates))))
+        for number in range(made.sessions):
+            family, path, spec = chosen[number // len(CLIPS)]
+            capacities = query(run, f"SELECT capacity_bps FROM series WHERE call = {number} ORDER BY time_ms")
+            rates = np.array([row["capacity_bps"] for row in capacities], float)
+            left = rates - cross_bps(path, spec, len(rates)) if family == CROSS else rates
+            calls.append(Call(family, str(path), rates, left, held(run, number, len(rates))))
     return calls
 
 
-def rows(sql: str, file: Path) -> list[tuple[Any, ...]]:
-    """What a query finds in a file."""
-    return duckdb.execute(sql, [[str(file)]]).fetchall()
-
-
-def held(file: Path, call: int, bins: int) -> np.ndarray:
+def held(run: Path, call: int, bins: int) -> np.ndarray:
     """The gauges of a call by bin; NaN before the first."""
     table = np.full((bins, len(GAUGES)), np.nan)
-    for name, time_ms, value in rows(f"SELECT name, time_ms, value FROM read_parquet(?) WHERE call = {call}", file):
-        at = int(time_ms / 1e3 / BIN_S + 0.5)
-        if name in GAUGES and at < bins:
-            table[at, GAUGES.index(name)] = value
+    for row in query(run, f"SELECT name, time_ms, value FROM gauges WHERE call = {call}"):
+        at = int(row["time_ms"] / 1e3 / BIN_S + 0.5)
+        if row["name"] in GAUGES and at < bins:
+            table[at, GAUGES.index(row["name"])] = row["value"]
     return table
 
 
