@@ -12,7 +12,7 @@
 //!   recorded (`limit.rs`).
 //! * Where its gauges are read it also holds a probability for each rate (`estimate/belief`), and records its quantiles.
 //!
-//! docs/legato.md has its figures, its weaknesses, and what was tried. Not here: probing.
+//! docs/concepts/legato.md has its figures and weaknesses. Not here: probing.
 
 mod backlog;
 pub(super) mod capacity;

@@ -1,4 +1,4 @@
-//! How a link moves, and how far a measurement is off: four models, fitted to recorded links (docs/belief.md).
+//! How a link moves, and how far a measurement is off: four models, fitted to recorded links (docs/measured/belief.md).
 //!
 //! They were fitted by the likelihood of the link's true rate over the next 100 ms on links that no page reports.
 
