@@ -30,14 +30,20 @@ pub struct LossTrial {
     usual_for: Seconds,
     /// How long nothing was lost.
     clear_for: Seconds,
-    /// The rate at which the last trial found losses to end, and the losses that began it.
-    ceiling_ratio: f64,
-    ceiling_losses: f64,
-    /// Trials in a row that have found the same ceiling.
-    found_again: i32,
-    /// The losses that the link has anyway would explain what ended there.
-    ceiling_is_doubted: bool,
+    ceiling: Option<Ceiling>,
     rate_ratio: f64,
+}
+
+/// A rate at which a trial found losses to end.
+#[derive(Clone, Copy, Debug)]
+struct Ceiling {
+    rate_ratio: f64,
+    /// The losses that began the trial.
+    loss_ratio: f64,
+    /// Further trials in a row that have found the same.
+    found_again: i32,
+    /// The losses that the link has anyway would explain those that ended there.
+    is_doubted: bool,
 }
 
 /// A look takes this long and this many packets.
@@ -104,10 +110,7 @@ impl Default for LossTrial {
             usual_ratio: 0.0,
             usual_for: Seconds::ZERO,
             clear_for: Seconds::ZERO,
-            ceiling_ratio: f64::INFINITY,
-            ceiling_losses: 0.0,
-            found_again: 0,
-            ceiling_is_doubted: false,
+            ceiling: None,
             rate_ratio: 1.0,
         }
     }
@@ -188,11 +191,13 @@ impl LossTrial {
             // What was usually lost was ours.
             (self.usual_ratio, self.usual_for) = (0.0, Seconds::ZERO);
         }
-        let again = self.is_near(self.rate_ratio);
-        self.ceiling_is_doubted = self.expected_ratio() > HELPED_RATIO * before && !again;
-        self.found_again = if again { (self.found_again + 1).min(MOST_TIMES_SLOWER) } else { 0 };
-        self.ceiling_ratio = self.rate_ratio;
-        self.ceiling_losses = before;
+        let again = self.near();
+        self.ceiling = Some(Ceiling {
+            rate_ratio: self.rate_ratio,
+            loss_ratio: before,
+            found_again: again.map_or(0, |ceiling| (ceiling.found_again + 1).min(MOST_TIMES_SLOWER)),
+            is_doubted: self.expected_ratio() > HELPED_RATIO * before && again.is_none(),
+        });
     }
 
     /// No trial runs: begin one, or learn from what was lost.
@@ -206,7 +211,7 @@ impl LossTrial {
         // While the rate rises the share that is lost says little of what is passed.
         let lower = if excess > SUDDEN_RATIO { lower.min(self.rate_ratio * delivered_ratio) } else { lower };
         // What was lost near a ceiling was not at it.
-        let lower = if self.is_near(self.rate_ratio) { lower.min(self.ceiling_ratio) } else { lower };
+        let lower = self.near().map_or(lower, |ceiling| lower.min(ceiling.rate_ratio));
         self.rate_ratio = lower.max(MIN_RATE_RATIO);
     }
 
@@ -214,7 +219,7 @@ impl LossTrial {
     fn suspected(&self, loss_ratio: f64) -> Option<(f64, f64)> {
         let expected = self.expected_ratio();
         let excess = loss_ratio - expected;
-        let (minimum, surely) = match self.is_near(self.rate_ratio) {
+        let (minimum, surely) = match self.near().is_some() {
             true => (EXCESS_AT_CEILING_RATIO, DEVIATIONS_AT_CEILING),
             false => (EXCESS_RATIO, DEVIATIONS),
         };
@@ -229,21 +234,21 @@ impl LossTrial {
 
     /// Nothing limits the rate.
     fn is_free(&self) -> bool {
-        self.ceiling_ratio.is_infinite() && self.rate_ratio >= 1.0
+        self.ceiling.is_none() && self.rate_ratio >= 1.0
     }
 
     fn learn(&mut self, loss_ratio: f64, looked: Seconds) {
-        let below = self.ceiling_ratio.is_finite() && self.rate_ratio <= self.ceiling_ratio * BELOW_RATIO;
+        let below = self.ceiling.filter(|ceiling| self.rate_ratio <= ceiling.rate_ratio * BELOW_RATIO);
         self.clear_for = if self.lost > 0.0 { Seconds::ZERO } else { self.clear_for + looked };
         let memory = match below {
-            true => OWN_MEMORY_BELOW_CEILING,
-            false if self.clear_for > CLEAR => OWN_MEMORY_WITHOUT_LOSS,
-            false => OWN_MEMORY,
+            Some(_) => OWN_MEMORY_BELOW_CEILING,
+            None if self.clear_for > CLEAR => OWN_MEMORY_WITHOUT_LOSS,
+            None => OWN_MEMORY,
         };
         // From nothing only a trial, or losses where there should be none, makes them the link's own. While the rate grows
         // they may be what it costs.
         let change = loss_ratio - self.own_ratio;
-        if below || (self.own_ratio > 0.0 && (self.is_free() || change < 0.0)) {
+        if below.is_some() || (self.own_ratio > 0.0 && (self.is_free() || change < 0.0)) {
             self.own_ratio += (1.0 - libm::exp(-(looked / memory))) * change;
         }
         if self.is_free() {
@@ -252,24 +257,27 @@ impl LossTrial {
             let memory = self.usual_for.clamp(FIRST_MEMORY, OWN_MEMORY);
             self.usual_ratio += (1.0 - libm::exp(-(looked / memory))) * (loss_ratio - self.usual_ratio);
         }
-        if below && self.own_ratio > (HELPED_RATIO * self.ceiling_losses).max(MIN_RELEASE_RATIO) {
-            self.ceiling_ratio = f64::INFINITY;
+        if below.is_some_and(|ceiling| self.own_ratio > (HELPED_RATIO * ceiling.loss_ratio).max(MIN_RELEASE_RATIO)) {
+            self.ceiling = None;
         }
     }
 
-    fn is_near(&self, rate_ratio: f64) -> bool {
-        rate_ratio > NEAR_RATIO * self.ceiling_ratio && rate_ratio < self.ceiling_ratio / NEAR_RATIO
+    /// The ceiling, if the rate is near it.
+    fn near(&self) -> Option<Ceiling> {
+        let rate_ratio = self.rate_ratio;
+        self.ceiling.filter(|at| rate_ratio > NEAR_RATIO * at.rate_ratio && rate_ratio < at.rate_ratio / NEAR_RATIO)
     }
 
     fn grow(&mut self, since: Seconds) {
-        let growth = if self.is_near(self.rate_ratio) && !self.ceiling_is_doubted {
-            GROWTH_NEAR_CEILING * libm::pow(SLOWER_RATIO, f64::from(self.found_again))
-        } else {
-            GROWTH
+        let growth = match self.near() {
+            Some(Ceiling { found_again, is_doubted: false, .. }) => {
+                GROWTH_NEAR_CEILING * libm::pow(SLOWER_RATIO, f64::from(found_again))
+            }
+            _ => GROWTH,
         };
         self.rate_ratio = (self.rate_ratio * (1.0 + growth * since)).min(1.0);
-        if self.rate_ratio >= 1.0 && !self.is_near(1.0) {
-            self.ceiling_ratio = f64::INFINITY;
+        if self.rate_ratio >= 1.0 && self.near().is_none() {
+            self.ceiling = None;
         }
     }
 
@@ -295,7 +303,7 @@ impl LossTrial {
 
     /// Whether fewer bytes than the link passes are sent, since more of them would be lost.
     pub fn limits(&self) -> bool {
-        self.rate_ratio < 1.0 && (self.before.is_some() || self.ceiling_ratio.is_finite())
+        self.rate_ratio < 1.0 && (self.before.is_some() || self.ceiling.is_some())
     }
 }
 
@@ -405,11 +413,11 @@ mod tests {
                 trial.count(trial.rate_ratio() > 0.97 && [3, 20, 37].contains(&(packet % 50)));
             }
             trial.react(Timestamp::from_millis(50 * i64::from(n)), FEEDBACK, ROUND_TRIP, 1.0, 1.0);
-            if trial.ceiling_ratio.is_finite() {
+            if trial.ceiling.is_some() {
                 break;
             }
         }
-        assert!(trial.ceiling_ratio.is_finite() && trial.expected_ratio() == 0.0, "{}", trial.expected_ratio());
+        assert!(trial.ceiling.is_some() && trial.expected_ratio() == 0.0, "{}", trial.expected_ratio());
     }
 
     /// A tenth is lost, most of it in bursts of four packets on average, at 100 packets per second: trials that chance
@@ -455,9 +463,9 @@ mod tests {
         let mut trial = LossTrial::default();
         run(&mut trial, 0.0, 0.55, |_, packet| packet % 3 == 0);
         run(&mut trial, 0.55, 5.0, |_, _| false);
-        assert!(trial.limits() && trial.ceiling_ratio < 0.8);
+        assert!(trial.limits() && trial.ceiling.is_some_and(|ceiling| ceiling.rate_ratio < 0.8));
         run(&mut trial, 5.55, 30.0, |_, _| false);
-        assert!(!trial.limits() && trial.ceiling_ratio.is_infinite());
+        assert!(!trial.limits() && trial.ceiling.is_none());
     }
 
     #[test]
