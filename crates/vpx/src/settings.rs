@@ -36,6 +36,7 @@ impl Settings {
     /// less time at 1280x720, and the PSNR of the generated scene is the same to 0.1 dB. And it uses 7 for VP9 at 1280x720,
     /// on four threads if there are five processors: here there is one thread, on which 8 takes a fifth less time (16 ms per
     /// picture where VP8 takes 15) for a decibel.
+    #[cfg(libvpx)]
     pub(crate) fn speed(&self) -> u32 {
         let samples = u32::from(self.width) * u32::from(self.height);
         match self.codec {
@@ -49,6 +50,7 @@ impl Settings {
     }
 
     /// The bits of 300 ms, in percent of an average picture; at least three pictures. libwebrtc's choice.
+    #[cfg(any(libvpx, test))]
     pub(crate) fn max_intra_percent(&self) -> u32 {
         ((300.0 * self.frame_rate / 10.0) as u32).max(300)
     }
