@@ -105,7 +105,7 @@ def instructions(speed: Path, scenario: Path) -> int | None:
 
 
 def session_cost_ratio(speed: Path) -> float | None:
-    """What a packet costs among many flows, over what it costs among few: the same load for each flow."""
+    """The cost of a packet among many flows over its cost among few: the same load for each flow."""
     if shutil.which("valgrind") is None:
         return None
     cost = []
@@ -136,7 +136,7 @@ def counted(command: list[object]) -> tuple[int, str]:
 
 
 def sweep(calls: int) -> dict[str, float]:
-    """In a process of its own: its CPU time and memory are the sweep's."""
+    """In a separate process: its CPU time and memory are the sweep's."""
     program = (
         "import json, resource, sys, legato\n"
         "calls, out, clip = int(sys.argv[1]), sys.argv[2], sys.argv[3]\n"

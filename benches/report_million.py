@@ -3,8 +3,8 @@
     python benches/report_million.py [--rows N] [--calls-per-part N] [--keep DIR]
 
 Writes a run folder of three controllers on made-up figures (nothing is simulated: only the reading is timed), then
-prints one JSON object: seconds of `summarise` as the best of five in a warm file cache (wall, and CPU of all
-threads), seconds of the whole HTML file, and the peak of this process's memory.
+prints one JSON object. It has the seconds of `summarise` as the best of five in a warm file cache (wall, and CPU of all
+threads), the seconds of the whole HTML file, and the peak of this process's memory.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ for update in range(max(1, steps // (CALLS * LENGTH))):
             torch.from_numpy(reward.copy()),
             torch.from_numpy(cut.copy()),
         )
-        with torch.no_grad():  # a call that ran out of time is worth what its last picture promises
+        with torch.no_grad():  # a call that ran out of time has the value of its last observation
             last = critic(torch.from_numpy(info["final_obs"])).squeeze(-1) if cut.any() else torch.zeros(CALLS)
         R.append(reward + GAMMA * last * cut), W.append(1.0 - cut.float())
     with torch.no_grad():

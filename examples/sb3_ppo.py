@@ -14,7 +14,7 @@ from legato.envs import CallVectorEnv
 
 
 class Calls(VecEnv):
-    """Stable-Baselines3 has a vector interface of its own; ours is Gymnasium's."""
+    """Stable-Baselines3 has a separate vector interface; Legato's is Gymnasium's."""
 
     def __init__(self, calls: CallVectorEnv) -> None:
         self.calls = calls

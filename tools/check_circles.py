@@ -4,7 +4,7 @@
 
 A file imports another where a path of it (`use crate::a::{b, c::D}`, `super::D`, `crate::a::f()`) names what that file
 defines; a name that a parent passes on (`pub use`) is its own file's. A parent holds its children and may name them;
-tests may look anywhere. A file of Python imports what it names anywhere, in a function or for a type too.
+tests may look anywhere. A Python file imports every module that it names, in a function or for a type too.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def module_of(path: Path, crate: Path) -> tuple[str, ...]:
 
 
 def code(path: Path) -> str:
-    """Without comments, and without tests, which stand at the end."""
+    """Without comments, and without tests, which are at the end."""
     text = path.read_text(encoding="utf-8")
     return re.sub(r"//.*", "", TESTS.split(text, maxsplit=1)[0])
 

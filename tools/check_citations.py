@@ -5,8 +5,8 @@
 `--write` writes that page instead of comparing it.
 
 A citation is `[key]` in a comment or document, or a key in a controller's CITES; the key must be in
-docs/references.bib. `[key] eq. (5)` or `[key] §5.2` in the comment of code is a claim that the code
-does what stands there: some test must name the same place (or one within it, or around it).
+docs/references.bib. `[key] eq. (5)` or `[key] §5.2` in the comment of code claims that the code does this: some test
+must name the same place (or one within it, or around it).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def citations_of(path: Path, root: Path, titles: dict[str, str]) -> list[Citatio
     text = path.read_text(encoding="utf-8")
     name = str(path.relative_to(root))
     test_file = "tests" in path.parts or re.search(r"_tests?\.rs$", path.name)
-    # Tests stand at the end of their file; a `mod tests;` there has none of its lines.
+    # Tests are at the end of their file; a `mod tests;` there has none of its lines.
     tests_from = re.search(r"^#\[cfg\(test\)\]\nmod \w+ \{", text, re.M)
     first_test_line = 1 if test_file else text.count("\n", 0, tests_from.start()) + 1 if tests_from else sys.maxsize
     found = []

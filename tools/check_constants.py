@@ -3,10 +3,10 @@
     python3 tools/check_constants.py [ROOT]
 
 In the sources of crates/control and crates/controllers, outside tests, a `const` that is a number (or numbers, or a
-time, rate or size) needs a comment: a citation where a paper, RFC or program gives the value, else the reason. The
-comment stands on its line, directly above it, or above the constants that precede it without an empty line; for a
-constant within a function, above that function. A controller's own constants may rest on its CITES beside them.
-Whether the comment is right, the check cannot know; nor does it see numbers within expressions.
+time, rate or size) needs a comment. This is a citation if a paper, RFC or program gives the value, else the reason. The
+comment is on its line, directly above it, or above the constants that precede it without an empty line; for a constant
+within a function, above that function. A controller's constants may rest on its CITES in the same file. Whether the
+comment is right, the check cannot know; nor does it see numbers within expressions.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main(root: Path) -> int:
 
 
 def unexplained(text: str) -> list[tuple[int, str]]:
-    """Line and name of every number without a comment; tests stand at the end of their file."""
+    """Line and name of every number without a comment; tests are at the end of their file."""
     lines = re.split(r"^#\[cfg\(test\)\]\nmod \w+ \{", text, maxsplit=1, flags=re.M)[0].splitlines()
     found = []
     for at, line in enumerate(lines):

@@ -4,7 +4,7 @@
 
 Every crate of a Cargo.toml must be named in the sources it is for: src/ for dependencies; tests/, benches/, examples/
 and src/ for development ones; build.rs for those of the build. The workspace's table must list nothing that no member
-takes, and no pyproject.toml a package that no Python source of its own imports, but for those below.
+takes, and no pyproject.toml a package that none of its Python sources imports, but for the list below.
 """
 
 from __future__ import annotations

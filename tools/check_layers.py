@@ -2,8 +2,8 @@
 
     python3 tools/check_layers.py [ROOT]
 
-A crate may name what stands on its right side and whatever that reaches. Dev-dependencies are free: tests may look up,
-code may not. No part of the product names a study. A change of a table is a commit of its own, with its reason.
+A crate may name the crates on its right side and all that they reach. Dev-dependencies are free: tests may look up,
+code may not. No part of the product names a study. A change of a table is a separate commit, with its reason.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 The product is the Rust and Python source of crates/, python/, tools/, benches/, examples/; the studies are the Python
 source of studies/. Tests do not count: tests/ folders, files named *_tests.rs or tests.rs, and `#[cfg(test)]` modules.
-A ceiling is lowered when the tree has shrunk; raising one is a commit of its own, with its reason.
+A ceiling is lowered when the tree has shrunk; raising one is a separate commit, with its reason.
 """
 
 from __future__ import annotations

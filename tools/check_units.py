@@ -5,7 +5,7 @@
 Borders: keys of scenarios and policies (TOML), parameters of what TOML is read into (Rust structs
 with `deny_unknown_fields`), columns of docs/reference/run-folder.md, parameters and fields of the public
 Python API. Integers may be counts, numbers of things and seeds, so only those named after a
-quantity need a unit; other numbers need one unless PURE says what they are.
+quantity need a unit; other numbers need one unless PURE lists them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ QUANTITY = re.compile(
     r"(?:^|_)(?:bandwidth|bitrate|capacity|delay|duration|interval|jitter|latency|offset|period|rate|rtt|"
     r"size|target|throughput|time|timeout|window)$"
 )
-# Numbers without a unit, by what they are.
+# Numbers without a unit, by kind.
 PURE_BY_KIND = {
     "a codec's own scale": "high_qp level low_qp qp qp_mae qp_mean",
     "a correlation": "overshoot_corr_1s overshoot_corr_200ms",

@@ -2,7 +2,7 @@
 
 The folders of the checkout stay the only place these files are edited; `make dist` calls this before
 maturin and removes the copy afterwards. Traces under a copyleft licence (data/traces/copyleft/) are left
-out: the wheel is under MIT OR Apache-2.0. Every licence file beside a copied file goes along.
+out: the wheel is under MIT OR Apache-2.0. Every licence file next to a copied file goes along.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python3 tools/crate_docs.py [OPTIONS OF CARGO DOC]
 
-To rustdoc a citation looks like a broken link; it is shown as it stands.
+To rustdoc a citation looks like a broken link; it is shown unchanged.
 """
 
 from __future__ import annotations

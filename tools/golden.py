@@ -4,7 +4,7 @@
     python3 tools/golden.py --write [NAME ...]  keep the tables of these controllers (of all, without a name)
 
 A table is tests/golden/CONTROLLER/SCENARIO.snap, its scenario tests/golden/SCENARIO.toml. A change of behaviour is read
-as a diff of these files, in a commit of its own. Controllers come from the registry; one that cannot be made from its
+as a diff of these files, in a separate commit. Controllers come from the registry; one that cannot be made from its
 name alone (a learned one without a policy) has no table.
 """
 
@@ -48,7 +48,7 @@ _FIGURES = (
 
 
 def scenarios() -> list[Path]:
-    """What is run."""
+    """The calls."""
     return sorted(GOLDEN.glob("*.toml"))
 
 
@@ -119,7 +119,7 @@ def kept(controller: str, scenario: Path) -> Path:
 
 
 def differences(names: list[str]) -> list[str]:
-    """The lines in which tables differ from the kept ones, and the names of those that should not be there."""
+    """The lines in which tables differ from the kept ones, and the names of tables that should not be there."""
     lines: list[str] = []
     expected = set()
     for scenario in scenarios():

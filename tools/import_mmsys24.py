@@ -2,8 +2,8 @@
 
     python3 tools/import_mmsys24.py            writes policies/mmsys24-baseline and policies/ten-tms
 
-The two graphs are read node by node as they are; one of another shape is refused. What is before the first layer
-becomes a `scale`: the observation of Legato has rates in Mbit/s and bytes in kB. What is behind the last tanh is the
+The two graphs are read node by node as they are; one of another shape is refused. The part before the first layer
+becomes a `scale`: the observation of Legato has rates in Mbit/s and bytes in kB. The part behind the last tanh is the
 action map (crates/control/src/action.rs). tests/python/test_mmsys24.py compares both with onnxruntime.
 """
 

@@ -1,9 +1,8 @@
-"""Writes docs/reference/parameters.md: every parameter of every controller, its unit, range and default, and what it
-means.
+"""Writes docs/reference/parameters.md: every parameter of every controller, its unit, range, default and meaning.
 
     python tools/parameters.py [--check]
 
-With --check it writes nothing and fails if the page is not what it would write.
+With --check it writes nothing and fails if the page is out of date.
 """
 
 from __future__ import annotations

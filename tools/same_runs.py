@@ -5,7 +5,7 @@
 
 Every controller plays every scenario of tests/runs, with all tables; and learned controllers are steered through
 environments of one call and of several. The kept hashes are tests/runs/hashes.txt: one line a table of a run. A change
-that is meant to change figures writes them anew in a commit of its own and says why.
+that is meant to change figures writes them anew in a separate commit and says why.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KEPT = RUNS / "hashes.txt"
 STEERED = ("nvc-cc", "r3net", "clcc", "concerto")
 STEPS = 60
 ASKED = ("plan.json", "repeat.json")
-"""What was asked for, and from where; the tables are what came of it."""
+"""The request and its origin; the tables are the result."""
 
 
 def run_hashes(scenario: Path, names: list[str]) -> Iterator[tuple[str, str]]:
@@ -106,7 +106,7 @@ def _digest(content: bytes) -> str:
 
 
 def hashes() -> dict[str, str]:
-    """All of them, by what they are of."""
+    """All of them, by their subject."""
     found: dict[str, str] = {}
     names = playable()
     for scenario in sorted(RUNS.glob("*.toml")):

@@ -41,7 +41,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def modules() -> list[str]:
-    """Public modules, and the native one, whose stub says what it holds."""
+    """Public modules, and the native one, whose stub lists its content."""
     package = ROOT / "python"
     names = [p.relative_to(package).with_suffix("").as_posix().replace("/", ".") for p in package.rglob("*.py")]
     names = [name.removesuffix(".__init__") for name in names]

@@ -15,9 +15,10 @@ def controllers() -> list[dict[str, Any]]:
     """Every controller, sorted by name: `name`, `side`, `learned`, `for_study`, `summary`, `cites`, `defaults_toml`."""
 
 def controller_parameters(name: str, config_toml: str = "") -> list[dict[str, Any]]:
-    """What each parameter of a controller means: `key` (dotted), `value_toml` with `config_toml` given, `default_toml`
-    (either is None if the parameter is absent), `unit` (empty for text and switches), `range` (what it accepts, None
-    if it is not a number), `meaning`."""
+    """The parameters of a controller: `key` (dotted), `value_toml` with `config_toml` given, `default_toml` (either is
+    None if the parameter is absent), `unit` (empty for text and switches), `range` (accepted values, None if it is not
+    a number), `meaning`.
+    """
 
 def load_trace(path: str, format: str | None = None) -> Trace:
     """The trace in a file; where it holds several, `path#part` or else the longest."""
@@ -62,7 +63,7 @@ class Trace:
         """Write it as CSV, `time_s,rate_bps` and, where it records them, `rtt_ms` and `loss_ratio`."""
 
 def profile_heights(path: str) -> list[int]:
-    """The picture heights that a clip's profile holds, in rows. Refuses what is not a profile."""
+    """The picture heights that a clip's profile holds, in rows. Refuses anything but a profile."""
 
 def resolve_scenario(text: str, path: str) -> str:
     """A scenario as TOML with every default written out. `path` is the file of `text`, for messages."""
@@ -159,11 +160,11 @@ class HybridEncoder:
     ) -> None:
         """How the next frames are coded; `from_reported`: predicted from the last frame that was reported."""
     def shown(self) -> bytes | None:
-        """Luma of the picture that the receiver has if nothing is lost but what was reported."""
+        """Luma of the receiver's picture if no more is lost than was reported."""
 
 @final
 class HybridResilience:
-    """How many copies of motion calls add, from what is reported of frames."""
+    """How many copies of motion calls add, from reports on frames."""
 
     def __new__(cls, width: int, height: int) -> HybridResilience: ...
     def take(self, named: int, came: int) -> None:
@@ -177,7 +178,7 @@ class HybridDecoder:
 
     def __new__(cls) -> HybridDecoder: ...
     def decode(self, packets: Sequence[bytes]) -> tuple[int, list[int], int]:
-        """Decode what arrived of one frame; returns its number, the packets used and how many it has."""
+        """Decodes the packets of one frame that arrived; returns its number, the packets used and how many it has."""
     def miss(self) -> None:
         """Nothing of a frame arrived: the picture before goes on with half of its motion, thrice at most in a row."""
     def copy(self) -> HybridDecoder:
@@ -275,7 +276,7 @@ class CallBatch:
         """Names of the columns of an interval's row."""
     @property
     def spaces(self) -> Spaces:
-        """What its controller observes and how it may act."""
+        """The observations of its controller and its action range."""
     def reset(self, seed: int, observations: npt.NDArray[np.float32], staggered: bool = False) -> None:
         """Restart all calls and write their observations; `staggered` truncates the first ones at random ages."""
     def step(
@@ -311,7 +312,7 @@ class SharedCalls:
     ) -> None:
         """Apply the actions of acting agents and run to the next decision.
 
-        Writes the rows and `truncated` of those that acted, which agents act next, and the observations of both.
+        Writes the rows and `truncated` of the agents that acted, which agents act next, and the observations of both.
         """
 
 def open_call_folder(plan_json: str, out_dir: str | PathLike[str]) -> int:
@@ -331,7 +332,7 @@ class LiveExchange:
         weights that drew these, the intervals before them as rows of figures."""
 
 class _Session(Protocol):
-    """What is read of a `legato.call.ends.Session`."""
+    """The fields read of a `legato.call.ends.Session`."""
 
     @property
     def near(self) -> str: ...
@@ -341,7 +342,7 @@ class _Session(Protocol):
     def direction(self) -> str: ...
 
 class _Pictures(Protocol):
-    """What is read of a `legato.call.Pictures`."""
+    """The fields read of a `legato.call.Pictures`."""
 
     @property
     def clip(self) -> Path | None: ...
@@ -359,7 +360,7 @@ class _Pictures(Protocol):
     def recovery(self) -> str: ...
 
 class _Others(Protocol):
-    """What is read of a `legato.call.ends.Others`."""
+    """The fields read of a `legato.call.ends.Others`."""
 
     @property
     def controller(self) -> str: ...
@@ -372,7 +373,7 @@ class _Others(Protocol):
 
 @final
 class RealCall:
-    """One session of real calls: one way of media or two, between ends of ours and ends that Python brings."""
+    """One session of real calls: media in one direction or two, between Legato's ends and ends that Python brings."""
 
     def __new__(
         cls,
@@ -387,8 +388,9 @@ class RealCall:
         ffmpeg: str | PathLike[str] | None = None,
         learning: LiveExchange | None = None,
     ) -> RealCall:
-        """Set up session `number` of a plan, by default between our end, which sends, and a browser. Ways between two
-        ends of ours connect at once. `learning`: sets the actions of our sending end's controller."""
+        """Set up session `number` of a plan, by default between our end, which sends, and a browser. Directions between
+        two Legato ends connect at once. `learning`: sets the actions of our sending end's controller.
+        """
     @property
     def duration_s(self) -> float:
         """How long media flow."""
@@ -407,15 +409,15 @@ class RealCall:
     def now_ms(self) -> float:
         """The session's time in ms; before media began, since it was set up."""
     def progress(self) -> dict[str, Any]:
-        """How far the first way is, `over` where any is: `reached` (the connection stands), `connected` (media flow),
+        """How far the first way is, `over` where any is: `reached` (the connection is up), `connected` (media flow),
         `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`, `shown_frames`."""
     def stop(self) -> None:
         """End it before its time."""
     def finish(
         self, shown_ms: list[list[tuple[int, float | None, float]]] = ...
     ) -> list[tuple[dict[str, Any], list[_Seen]]]:
-        """Wait for the end, write the session's part of the folder, and report of each way how the machine did, and
-        each picture that an end of ours received.
+        """Waits for the end and writes the session's part of the folder. Returns how the machine did on each direction,
+        and each picture that a Legato end received.
 
         `shown_ms`: the frames of each way as another's receiving end reports them: RTP time, when the last packet came
         and when it was shown, in ms of the call's time.
@@ -456,7 +458,7 @@ def codecs() -> dict[str, CallCodec]:
     """The codecs of real calls, by name."""
 
 def vmaf(ffmpeg: str | PathLike[str], width: int, height: int, pairs: list[tuple[bytes, bytes]]) -> list[float]:
-    """VMAF, 0 to 100, of the luma of pictures and of what is judged against them, by the ffmpeg at this path."""
+    """VMAF, 0 to 100, of the luma of pictures against references, by the ffmpeg at this path."""
 
 def write_scene(path: str | PathLike[str], width: int, height: int, fps: int, frames: int | None = None) -> None:
     """Write the generated scene as a Y4M file: until it comes again, or its first pictures."""

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: written beside their place, then moved there."""
+"""Files that appear whole or not at all: written next to their place, then moved there."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def write_text(path: str | Path, text: str) -> Path:
 
 
 def write_json(path: str | Path, document: Any) -> Path:
-    """Write a document, indented by one space. What is not finite, which JSON cannot hold, becomes ``null``."""
+    """Write a document, indented by one space. Values that are not finite, which JSON cannot hold, become ``null``."""
     return write_text(path, json.dumps(_finite(document), indent=1, allow_nan=False) + "\n")
 
 
 def write_bytes(path: str | Path, content: bytes) -> Path:
     """Write a file, and its folder where that is absent.
 
-    A link stays a link: what it leads to is written. A device or a FIFO is written to, not replaced by a file.
+    A link stays a link: its target is written. A device or a FIFO is written to, not replaced by a file.
 
     Raises:
-        Error: it cannot be written; what was there before is left as it was.
+        Error: it cannot be written; the old content stays.
     """
     path = Path(path)
     try:

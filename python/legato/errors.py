@@ -35,7 +35,7 @@ class DataWarning(UserWarning):
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
-    """A hint: the names nearest to ``name``, else ``otherwise``, else all that are known."""
+    """A hint: the names nearest to ``name``, else ``otherwise``, else all valid ones."""
     known = {one.casefold(): one for one in known}
     alike = difflib.get_close_matches(name.casefold(), known, cutoff=0.65)
     if alike:

@@ -57,14 +57,15 @@ WITHIN = (("receiver_rate_bps", 0.10, True), ("one_way_delay_p95_ms", 20.0, Fals
 PHASES_S = (0.0, 0.02, 0.04, 0.06, 0.08)
 """A simulated call meets its trace at each of these times later than the scenario says. Where in a trace the first
 packets of a call come is chance, to tens of milliseconds, and a first probe that finds a burst of the link decides the
-next seconds; all seeds of a simulation come at the same place."""
+next seconds. All seeds of a simulation come at the same place.
+"""
 
 LINES = (
     ("target_bitrate_bps", "target bitrate", "Mbit/s", 1e-6),
     ("receiver_rate_bps", "receiver rate", "Mbit/s", 1e-6),
     ("one_way_delay_ms", "packet delay", "ms", 1.0),
 )
-"""Column of the series, what it is called, in which unit, times what."""
+"""Column of the series, its label, unit and factor."""
 
 
 @dataclass(frozen=True)
@@ -167,8 +168,8 @@ def as_called(
 
     A call begins with the clip's first picture, a simulation anywhere; a call keeps the pictures' size unless the
     scenario says otherwise, a simulation may change it. A browser that sends no media learns no round-trip time, and
-    requests a lost packet at fixed intervals of its own. Receivers of WebRTC send feedback by RTCP's rule, whatever the
-    controller asks for.
+    requests a lost packet at fixed intervals. Receivers of WebRTC send feedback by RTCP's rule, whatever the controller
+    asks for.
     """
     _, text = scenarios.read(scenario, options)
     table = tomllib.loads(text)
@@ -186,7 +187,7 @@ def phases(path: Path, text: str) -> list[str]:
     trace = capacity.pop("trace", None)
     if trace is None:
         return []
-    # The file beside the scenario, or else the name of a shipped one.
+    # The file in the scenario's folder, or else the name of a shipped one.
     file = Path(os.path.normpath(path.parent / trace))
     start_s = float(capacity.pop("start_s", 0.0))
     kept = [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in capacity.items()]
@@ -196,7 +197,7 @@ def phases(path: Path, text: str) -> list[str]:
 
 
 def pair_rows(gaps: Mapping[str, Gap]) -> list[tuple[str, ...]]:
-    """One row per pair: name, differences of :data:`WITHIN` in means, what is too far, calls that do not count."""
+    """One row per pair: name, differences of :data:`WITHIN` in means, figures too far apart, invalid calls."""
     rows = []
     for name, gap in gaps.items():
         cells = (text for _, text, _ in gap.apart())

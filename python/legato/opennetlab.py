@@ -1,9 +1,9 @@
 """Estimators of AlphaRTC's interface, from a file: what the controller ``opennetlab`` runs in a call.
 
-A file has a class ``Estimator`` without arguments and with two methods: ``report_states(stats)`` is called for each
+A file has a class ``Estimator`` without arguments and with two methods. ``report_states(stats)`` is called for each
 packet that arrives, with a dictionary (``send_time_ms``, ``arrival_time_ms``, ``payload_type``, ``sequence_number``,
-``ssrc``, ``padding_length``, ``header_length``, ``payload_size``), and ``get_estimated_bandwidth()`` every 200 ms; it
-returns bit/s. The file is run: name only files that you trust.
+``ssrc``, ``padding_length``, ``header_length``, ``payload_size``). ``get_estimated_bandwidth()`` is called every 200 ms
+and returns bit/s. The file is run: name only files that you trust.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def load(file: str) -> Any:
     """A new estimator of the class in ``file``.
 
     Args:
-        file: a Python file; modules beside it can be imported by it.
+        file: a Python file; it can import modules of its folder.
 
     Raises:
         Exception: whatever the file raises; ``ValueError`` where it has no such class.

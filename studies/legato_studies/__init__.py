@@ -1,1 +1,1 @@
-"""What is measured, reproduced and ranked with Legato, apart from the product: no part of the product imports it."""
+"""Measurements, reproductions and rankings made with Legato; no part of the product imports them."""

@@ -36,7 +36,7 @@ def run(
     work: Callable[[Given], str],
     arguments: Sequence[str] | None = None,
 ) -> int:
-    """Do the work and print what it says; an error of Legato's is a line, and status 2."""
+    """Do the work and print its output; an error of Legato's is a line, and status 2."""
     given = parser(program, about, options).parse_args(arguments)
     try:
         print(work(given))

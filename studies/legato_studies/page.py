@@ -38,7 +38,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Page:
-    """A page that a study writes as a whole: the template is NAME.md.in beside the study, the data studies/results."""
+    """A page that a study writes as a whole: the template is NAME.md.in next to the study, the data studies/results."""
 
     name: str
     play: Callable[[Options], Found]
@@ -48,31 +48,31 @@ class Page:
 
     @property
     def path(self) -> Path:
-        """Where it stands."""
+        """The file of the page."""
         return ROOT / self.folder / f"{self.name}.md"
 
     @property
     def data(self) -> Path:
-        """What it is rendered from."""
+        """The file of its data."""
         return KEPT / f"{self.name}.json"
 
     def run(self, options: Options) -> None:
-        """Play, keep what was found, and write the page."""
+        """Play, keep the findings, and write the page."""
         self.keep(self.play(options))
 
     def keep(self, found: Found) -> None:
-        """Keep what was found, and write the page."""
+        """Keep the findings, and write the page."""
         atomic.write_json(self.data, {name: _document(value) for name, value in found.values.items()})
         for name, picture in found.pictures.items():
             atomic.write_text(DOCS / "images" / name, picture)
         self.write()
 
     def kept(self) -> Mapping[str, Any] | None:
-        """What was found when it was last played."""
+        """The findings of the last time it was played."""
         return json.loads(self.data.read_text(encoding="utf-8")) if self.data.exists() else None
 
     def texts(self) -> Mapping[Path, str]:
-        """The page of what is kept; nothing if it was never played."""
+        """The page of the kept findings; nothing if it was never played."""
         found = self.kept()
         template = (TEMPLATES / f"{self.name}.md.in").read_text(encoding="utf-8")
         return {} if found is None else {self.path: render(template, found)}
@@ -87,7 +87,7 @@ class Tables:
     """Tables of pages whose words are written by hand."""
 
     run: Callable[[Options], None]
-    """Keeps what was found, and writes the pages."""
+    """Keeps the findings, and writes the pages."""
     texts: Callable[[], Mapping[Path, str]] = dict
     """Every page as its data give it; nothing where no data are kept."""
     options: command.Options = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Real calls that count only where the machine was in time for them, each a run folder of its own."""
+"""Real calls that count only where the machine was in time for them, each a separate run folder."""
 
 from __future__ import annotations
 

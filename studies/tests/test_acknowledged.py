@@ -48,7 +48,7 @@ def test_only_vp8_and_vp9_are_libvpxs() -> None:
 
 
 def test_differences_are_taken_clip_by_clip() -> None:
-    """The codec of ours is 1 and 2 dB above the other on two clips."""
+    """Legato's codec is 1 and 2 dB above the other on two clips."""
     names = ["other", *HYBRIDS]
     levels = {"other": (10.0, 20.0), OURS: (11.0, 22.0)}
     rows = [

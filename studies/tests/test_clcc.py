@@ -31,7 +31,7 @@ from legato_studies.papers.reproduction import AS_PRINTED, STRICTER, Reproductio
 
 
 def intervals(*calls: dict[str, float]) -> Intervals:
-    """An interval of each call: a quiet one but for what is said."""
+    """An interval of each call: a quiet one but for the given values."""
     quiet = {
         "interval_s": 0.2, "receiver_rate_bps": 1e6, "loss_ratio": 0.0, "longest_loss_packets": 0.0, "delay_ms": 0.0,
         "frame_psnr_db": 40.0, "frame_height": 720.0, "frame_delay_ms": 0.0, "true_since_frame_ms": 10.0,
@@ -189,7 +189,7 @@ def test_a_score_must_be_above_gccs_with_its_interval():
 
 
 def test_the_stricter_set_up_charges_what_was_never_shown():
-    """Pictures and delays are those that were on screen, and GCC is the sender's."""
+    """Pictures and delays are as viewed, and GCC is the sender's."""
     shown = {"psnr_db_mean": 45.0, "frame_delay_mean_ms": 10.0, "viewed_psnr_db_mean": 38.0}
     calls = [call("gcc", n, setup=STRICTER) for n in range(6)]
     calls += [call("clcc", n, setup=STRICTER, viewed_delay_mean_ms=165.0, **shown) for n in range(6)]
@@ -333,7 +333,7 @@ def test_the_parts_of_a_frames_delay_and_of_its_drops_are_the_whole(small: Repro
         drops = sum(each.parts[part] for part in ("skipped_percent", "undecodable_percent", "overtaken_percent"))
         assert drops == pytest.approx(100 * each.frame_drop_ratio, abs=1e-6)
         lost = each.parts["random_loss_percent"] + each.parts["full_queue_percent"]
-        assert lost == pytest.approx(100 * each.loss_ratio, abs=0.1)  # what was in flight at the end counts in none
+        assert lost == pytest.approx(100 * each.loss_ratio, abs=0.1)  # packets in flight at the end count in none
     assert set(causes.PARTS) | {"vmaf"} == set(logged[0].parts)
 
 

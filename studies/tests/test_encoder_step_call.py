@@ -1,4 +1,4 @@
-"""Encoders inside calls: every frame in the place of its capture, and a call of ours that follows its steps."""
+"""Encoders inside calls: every frame in the place of its capture, and a Legato call that follows its steps."""
 
 from __future__ import annotations
 

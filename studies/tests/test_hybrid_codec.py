@@ -1,4 +1,4 @@
-"""The hybrid codec's measurement: what comes out on a short clip, and where the codec must hold."""
+"""The hybrid codec's measurement: its result on a short clip, and where the codec must hold."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_windows_lie_within_the_clip_and_apart() -> None:
     pictures = clip.pictures(96)
     firsts = windows(10 + 11 * 10)
     assert np.diff([0, *firsts]).min() >= 10 and firsts[-1] + 10 <= 10 + 11 * 10
-    # A short clip has no room for ten: they overlap evenly, and each draws losses of its own.
+    # A short clip has no room for ten: they overlap evenly, and each draws different losses.
     short = windows(len(pictures.luma))
     apart = np.diff(short)
     assert len(short) == 10 and apart.min() >= 1 and apart.max() - apart.min() <= 1

@@ -71,7 +71,7 @@ def test_a_share_is_fitted_in_the_model(profile: Path) -> None:
     def shown(later_ratio: float | None) -> list[float]:
         return hybrid_truth.modelled(profile, HEIGHT, targets, came, later_ratio=later_ratio)[1].tolist()
 
-    # The more is left of known damage the worse is what is seen.
+    # The more of the reported damage is left, the worse is the picture.
     fast, own, slow = shown(0.0), shown(None), shown(1.0)
     assert fast[:13] == own[:13] == slow[:13] and fast[30] > own[30] > slow[30]
     with pytest.raises(ProfileError, match=r"later_ratio 1.5: must be in \[0, 1\]"):

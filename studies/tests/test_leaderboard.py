@@ -1,4 +1,4 @@
-"""`legato leaderboard`: its figures by hand, its table to the byte, what it refuses."""
+"""`legato leaderboard`: its figures by hand, its table to the byte, its refusals."""
 
 from __future__ import annotations
 

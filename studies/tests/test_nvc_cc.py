@@ -1,4 +1,4 @@
-"""``legato reproduce nvc-cc``: what is run, verdicts by hand, a small version for real; its recipes and policies."""
+"""``legato reproduce nvc-cc``: its runs, verdicts by hand, a small version for real; its recipes and policies."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_on_the_hybrid_codec_leads_are_as_viewed_and_paired_by_network():
     assert judged["p98 frame delay below gcc's"].verdict == "not met"
     assert judged["p98 frame delay below salsify's"].verdict == "met"
     assert not any("fbra" in name for name in judged)
-    # The paper has no other policy of its own, and no figure of recorded links.
+    # The paper has no other policy, and no figure of recorded links.
     assert judged["viewed SSIM above nvc-cc's"].verdict == "no claim"
     of_family = judged["cellular: viewed SSIM above gcc's"]
     assert (of_family.published, of_family.verdict) == ("marginal", "not comparable")

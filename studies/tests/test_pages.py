@@ -107,7 +107,7 @@ def test_what_is_played_fills_the_page(name: str, options: dict[str, object]) ->
 
 
 def filled(of: Page, found: Found) -> str:
-    """The page of what was found; every place of its template is filled, and nothing is found for nothing."""
+    """The page of the findings; every place of its template is filled, and no finding is unused."""
     template = (page.TEMPLATES / f"{of.name}.md.in").read_text(encoding="utf-8")
     assert all(f"{{{name}" in template for name in found.values)
     return render(template, {name: page._document(value) for name, value in found.values.items()})

@@ -1,4 +1,4 @@
-"""The tables of docs/papers are those of the reproductions that are kept beside them."""
+"""The tables of docs/papers are those of the kept reproductions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``legato reproduce NAME --real``: what is compared, and what of it counts."""
+"""``legato reproduce NAME --real``: the comparisons, and which of them count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The learned stage: what it is given, what it refuses, and that it restores the same again."""
+"""The learned stage: its input, its refusals, and that it restores the same again."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture
 def legato(tmp_path: Path) -> Legato:
-    """Runs the command line in a process of its own, in ``tmp_path``: a stranger's folder, not the checkout."""
+    """Runs the command line in a separate process, in ``tmp_path``: a stranger's folder, not the checkout."""
 
     def run(*arguments: str | Path, **how: object) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", "from legato.cli import main; main()", *map(str, arguments)]

@@ -26,7 +26,7 @@ class TooLateError(Exception):
 
 
 def only_on_time(*machines: dict[str, Any]) -> None:
-    """What follows is asked only of calls that count, by what their records (``calls/00000.json``) have of lateness."""
+    """The rest is asked only of calls that count, by the lateness in their records (``calls/00000.json``)."""
     if not all(machine["valid"] for machine in machines):
         raise TooLateError(f"the link was {max(machine['lateness_p999_ms'] for machine in machines)} ms late")
 

@@ -1,7 +1,7 @@
 """Writes run folders of the documented shape without the simulator: every table, every column, nulls included.
 
-The figures come from a fluid model of a bottleneck, coarse but self-consistent (a controller that overfills the
-queue has the delay, loss and freezes to show for it), so that a report over them looks like a report.
+The figures come from a fluid model of a bottleneck, coarse but self-consistent: a controller that overfills the queue
+has the delay, loss and freezes to show for it. So a report over them looks like a report.
 """
 
 from __future__ import annotations

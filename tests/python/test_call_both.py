@@ -1,7 +1,7 @@
-"""Real calls with media both ways, between two ends of ours and with Chromium.
+"""Real calls with media both ways, between two Legato ends and with Chromium.
 
-They take as long as they last. What must hold whatever the machine does is asked always, and the figures of the link
-only of a call that counts.
+They take as long as they last. Properties that hold on any machine are always tested, the figures of the link only of a
+call that counts.
 """
 
 from __future__ import annotations

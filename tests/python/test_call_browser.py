@@ -1,7 +1,7 @@
 """Real calls with a headless Chromium on the loopback interface.
 
-They take as long as they last. On a machine that is busy with other things the emulated link is late; what must
-hold whatever the machine does is asked always, and the figures of the link only of a call that counts.
+They take as long as they last. On a machine that is busy with other things the emulated link is late. Properties that
+hold on any machine are always tested, the figures of the link only of a call that counts.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def test_a_browser_that_sends_to_us_keeps_to_the_receiver_side_controllers_targe
         assert estimate_bps <= 1.02 * max(allowed), at_ms
     late = [target_bps for time_ms, target_bps in targets if time_ms > 9_000]
     assert 0 < statistics.median(late) < 1e6
-    # What came was decoded: the camera's file goes on from picture to picture, round after round.
+    # The frames were decoded: the camera's file goes on from picture to picture, round after round.
     [(captured, rendered)] = rows(folder, "summary", "frames_captured, frames_rendered")
     shown = rows(folder, "shown", "picture, rtp_timestamp, received_ms, shown_ms")
     assert len(shown) >= rendered > 0.7 * captured > 50

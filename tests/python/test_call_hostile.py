@@ -1,6 +1,6 @@
 """A real call under a hail of datagrams that are no part of it: from a stranger's port, and forged as the other end's.
 
-The inputs are those that broke other stacks: cut-off SRTP and SRTCP, RTCP whose counts and lengths lie, RTP headers
+The inputs broke other stacks: cut-off SRTP and SRTCP, RTCP whose counts and lengths lie, RTP headers
 that end early, STUN with wrong lengths, DTLS out of turn, and noise. None of them is authenticated, so each is to be
 dropped, at no cost that shows, whatever its source address.
 """
@@ -138,7 +138,7 @@ def test_datagrams_that_are_no_part_of_the_call_change_nothing_in_it(tmp_path: P
         else:
             send = stranger(port)
         for datagram in hail():
-            # Before the connection stands, too.
+            # Before the connection is up, too.
             send(datagram)
         call.answer(0, answer)
         session.wait_until(call, "connected", [peer])

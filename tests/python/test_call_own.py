@@ -1,7 +1,7 @@
-"""Real calls between two ends of ours: real encoder, decoder, sockets and encryption, and no browser.
+"""Real calls between two Legato ends: real encoder, decoder, sockets and encryption, and no browser.
 
-They take as long as they last. On a machine that is busy with other things the emulated link is late; what must hold
-whatever the machine does is asked always, and the figures of the link only of a call that counts.
+They take as long as they last. On a machine that is busy with other things the emulated link is late. Properties that
+hold on any machine are always tested, the figures of the link only of a call that counts.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def test_pictures_grow_with_the_bitrate_and_keep_their_numbers(scenario: Path, t
     assert all(row[1] for row in grown), "each size begins with a key frame"
     sizes = {size for size in rows(folder, "shown", "width, height") if size[1] is not None}
     assert {(320, 180), (480, 270)} <= sizes <= {(320, 180), (480, 270), (640, 360)}
-    # What was seen is compared at the clip's own size, and a finer picture is seen finer.
+    # The comparison is at the clip's size, and a finer picture is seen finer.
     seen = {height: statistics.median(row[2] for row in coded if row[0] == height and row[2]) for height in (180, 270)}
     assert 15 < seen[180] < seen[270]
 

@@ -1,9 +1,9 @@
-"""The link between network namespaces: programs of others over it, two browsers over it, and what is left of it when
-Legato ends, in whatever way.
+"""The link between network namespaces: foreign programs over it, two browsers over it, and its remains when Legato ends
+in any way.
 
 For the superuser, on Linux; others see why these are skipped. They take as long as the links last. On a machine that is
-busy with other things the link is late: what must hold whatever the machine does is asked always, and the figures of
-the link only where it counts.
+busy with other things the link is late. Properties that hold on any machine are always tested, the figures of the link
+only where it counts.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def test_the_rate_of_the_link_is_held_and_what_is_too_much_is_lost(
     assert name == "flood"
     assert 1_150 <= sent <= 1_251
     assert received == packets
-    # Nearly all of those that got through waited longer than 20 ms.
+    # Nearly all packets that got through waited longer than 20 ms.
     assert packets > marked > 0.85 * packets
     assert set(rows(run.folder, "packets", "ssrc, size_bytes")) == {(77, 1_200)}
     if machine_of(run.folder)["valid"]:
@@ -225,7 +225,7 @@ def test_nothing_comes_through_a_link_that_loses_all_and_the_status_says_that_a_
     assert rows(tmp_path / "run", "summary", "packets_sent, packets_received") == [(1, 0)]
 
 
-# What detaches itself and what has children of its own is to be found, too.
+# Detached processes and processes with children are to be found, too.
 STAYING = "sleep 300 & setsid sleep 300 & wait"
 
 

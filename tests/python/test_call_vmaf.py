@@ -91,7 +91,7 @@ def test_scores_are_those_of_two_files_given_to_ffmpeg(ffmpeg: str, tmp_path: Pa
     pairs = [(a.tobytes(), b.tobytes()) for a, b in zip(moving, blurred, strict=True)]
     scores = _core.vmaf(ffmpeg, WIDTH, HEIGHT, pairs)
     files = [write_y4m(tmp_path / f"{name}.y4m", clip) for name, clip in (("moving", moving), ("blurred", blurred))]
-    # Colours are no part of it: there are some in the files and none in what was piped.
+    # Colours are no part of it: there are some in the files and none in the pipe.
     assert scores == pytest.approx(by_hand(ffmpeg, files[1], files[0]), abs=0.1)
     # Which one is judged matters, and is not the other.
     swapped = by_hand(ffmpeg, files[0], files[1])
@@ -121,7 +121,7 @@ def test_a_call_is_worth_more_at_a_higher_rate(ffmpeg: str, scenario: Path, tmp_
         scores = [score for score, _ in frames if score is not None]
         assert all(0 <= score <= 100 for score in scores)
         assert mean == pytest.approx(np.mean(scores))
-        # From the first picture on each has one, and what was shown always has.
+        # From the first picture on each has one, and shown frames always have.
         judged = [score is not None for score, _ in frames]
         first = next(n for n, (_, rendered_ms) in enumerate(frames) if rendered_ms is not None)
         assert judged.index(True) == first

@@ -57,7 +57,7 @@ def test_a_line_keeps_within_its_axes_and_nan_lifts_the_pen():
     axes = chart.Axes([chart.Line("c1", points)], low=0.0, high=2.0, height=100)
     drawn = ElementTree.fromstring(chart.draw([axes], "x", width=452))
     (line,) = (path for path in drawn.iter("path") if "line" in path.attrib["class"])
-    # 400 wide from 44, 100 high from 6; what is beyond the axis is drawn at its end.
+    # 400 wide from 44, 100 high from 6; values beyond the axis are drawn at its end.
     assert line.attrib == {"class": "line c1", "d": "M44.0,56.0M244.0,6.0L444.0,106.0"}
 
 

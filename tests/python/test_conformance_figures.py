@@ -139,6 +139,6 @@ def test_the_tables_have_a_row_a_flow_and_say_what_they_leave_out() -> None:
     assert (found.shown, found.left_out, found.joins) == (6, 10, False)
     names = [column.name for column in found.sharing_columns]
     assert names == ["furthest", "≤ 3", "Jain", "minimum"]
-    # Each of four columns over windows of 1, 5 and 20 s; equal calls share equally, and nothing is known of the second.
+    # Each of four columns over windows of 1, 5 and 20 s; equal calls share equally, and the second has no records.
     assert found.sharing == [("gcc", ["1.00", "100 %", "1.00", "1.00"] * 3), ("nada", ["—"] * 12)]
     assert not tables({"gcc": replace(figures, fairness=())}).sharing

@@ -1,4 +1,4 @@
-"""Environments: what Gymnasium and Stable-Baselines3 require, what is returned, and what stays hidden."""
+"""Environments: the requirements of Gymnasium and Stable-Baselines3, the returned values, and the hidden ones."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_call_is_cut_off_and_tells_its_last_observation() -> None:
 
 
 def test_what_is_true_is_in_no_observation() -> None:
-    """The same packets on links that differ only in what comes later."""
+    """The same packets on links that differ only later."""
     runs = []
     for later in ("3e5", "6e6"):
         options = {"forward.capacity": {"steps": [[0.0, 2_000_000], [1.5, int(float(later))]]}}

@@ -69,7 +69,7 @@ def refusal(name: str, changes: dict[str, object] | None = None) -> str:
 def test_a_fault_of_the_file_has_the_line_that_it_has_there(mine: Path) -> None:
     mine.write_text(MINE.replace("limit_ms", "limt_ms"))
     assert refusal("mine.toml").startswith("mine.toml:9: unknown field `limt_ms`")
-    # A change rewrites the text, in which the same fault stands on another line.
+    # A change rewrites the text, in which the same fault is on another line.
     assert refusal("mine.toml", {"duration_s": 5}).startswith("mine.toml:9: unknown field `limt_ms`")
     mine.write_text(MINE.replace("duration_s = 10", "duration_s ="))
     for changes in (None, {"duration_s": 5}):

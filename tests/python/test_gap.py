@@ -1,4 +1,4 @@
-"""Differences between simulated and real calls, on run folders whose figures are known."""
+"""Differences between simulated and real calls, on run folders with given figures."""
 
 from __future__ import annotations
 

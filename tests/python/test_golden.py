@@ -1,4 +1,4 @@
-"""Each controller does in short scenarios what its golden tables say, to the byte."""
+"""Each controller follows its golden tables in short scenarios, to the byte."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def test_the_ladder_goes_up_to_the_sources_own_height(rows: int, heights: list[i
 
 
 def profiled(path: Path, **how: object) -> tuple[list[int], list[str]]:
-    """Heights of a clip's profile, and what was warned of."""
+    """Heights of a clip's profile, and the warnings."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", DataWarning)
         out = profile_clip(path, path.with_suffix(".safetensors"), encoders=["x264"], **how)

@@ -1,4 +1,4 @@
-"""Pages: what is inserted is escaped, and files appear whole or not at all."""
+"""Pages: inserted text is escaped, and files appear whole or not at all."""
 
 from __future__ import annotations
 

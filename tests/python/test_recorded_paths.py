@@ -1,4 +1,4 @@
-"""Traces that record more than a capacity: names, what is played, networks, trace names in scenarios."""
+"""Traces that record more than a capacity: names, the played records, networks, trace names in scenarios."""
 
 from __future__ import annotations
 

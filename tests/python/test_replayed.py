@@ -65,7 +65,7 @@ def test_audio_tcp_and_recorded_delay_join_paths_that_stay_what_they_were():
 
 
 def test_calls_are_steered_beside_tcp():
-    """Two of six calls have a TCP flow beside them, and receive less of what they ask for; the others are the same."""
+    """Two of six calls compete with a TCP flow, and receive less of their target; the others are the same."""
     beside = replayed.Beside(tcp_every=3, tcp_start_s=0.0)
 
     def received(beside: replayed.Beside) -> np.ndarray:

@@ -36,7 +36,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Opened:
-    """A page with what it said and asked for."""
+    """A page with its messages and requests."""
 
     def __init__(self, browser: object, file: Path, **options: object) -> None:
         self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})  # type: ignore[attr-defined]
@@ -89,7 +89,7 @@ def test_text_stands_out_from_its_ground(browser: object, page_file: Path, schem
     with Opened(browser, page_file, color_scheme=scheme) as it:
         ground = it.style("body", "backgroundColor")
         assert (luminance(ground) < 0.1) == (scheme == "dark")
-        # WCAG 2.2: 4.5 for text, 3 for marks and large text; what is read at length has more.
+        # WCAG 2.2: 4.5 for text, 3 for marks and large text; long text has more.
         least_of = {
             "h1": 7,
             ".caption": 4.5,

@@ -1,4 +1,4 @@
-"""SQL over a run folder's tables, and what is said where one is absent or damaged."""
+"""SQL over a run folder's tables, and the errors where one is absent or damaged."""
 
 from __future__ import annotations
 

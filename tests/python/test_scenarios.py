@@ -35,7 +35,7 @@ def flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def documented() -> dict[str, str]:
-    """Each key of docs/reference/scenario.md and what stands in its column of defaults."""
+    """Each key of docs/reference/scenario.md and its entry in the column of defaults."""
     text = (ROOT / "docs/reference/scenario.md").read_text(encoding="utf-8")
     return dict(re.findall(r"^\| `([a-z_.]+)` \| ([^|]*?) ?\|", text, re.MULTILINE))
 
@@ -68,13 +68,13 @@ def test_an_unknown_key_is_refused_with_file_line_and_name():
 
 
 def own_scenarios() -> list[Path]:
-    """Those beside the test suites of RFCs, which have tests of their own."""
+    """The scenarios outside the test suites of RFCs, which have separate tests."""
     return [path for path in shipped.scenarios() if path.parent.name == "scenarios"]
 
 
 @pytest.mark.parametrize("path", own_scenarios(), ids=lambda path: path.stem)
 def test_a_shipped_scenario_runs_and_is_called_after_its_file(path: Path, tmp_path: Path):
-    # Flows have times of their own, which do not fit into a shorter session.
+    # Flows have fixed times, which do not fit into a shorter session.
     shared = "[[calls]]" in path.read_text(encoding="utf-8")
     run = legato.run(path, out=tmp_path / "run", options={} if shared else {"duration_s": 5.0}, log="summary")
     (call,) = run.summary()

@@ -53,7 +53,7 @@ def test_a_stack_adds_up_to_no_more_than_the_capacity(beside_tcp: Path) -> None:
     # A packet of 1,500 bytes more or less in 100 ms are 120 kbit/s.
     assert session["bin_ms"] == 100
     assert max((one or 0) + (other or 0) for one, other in zip(*rates, strict=True)) <= 2_500 + 120
-    # TCP lives from 6 to 16 s, and what it had in them is its mean.
+    # TCP lives from 6 to 16 s, and its mean is over that time.
     lives = [at for at, rate in enumerate(rates[1]) if rate is not None]
     assert (lives[0] * session["bin_ms"], (lives[-1] + 1) * session["bin_ms"]) == (6_000, 16_000)
     mean_mbps = sum(rates[1][at] for at in lives) / len(lives) / 1e3

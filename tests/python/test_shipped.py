@@ -62,7 +62,7 @@ def test_a_file_goes_before_a_shipped_name(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_the_wheel_takes_the_product_alone() -> None:
-    """The studies are a package of their own; what maturin packs is this folder."""
+    """The studies are a separate package; maturin packs this folder."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     source = ROOT / project["tool"]["maturin"]["python-source"]
     assert [path.name for path in source.iterdir() if path.name != "__pycache__"] == ["legato"]

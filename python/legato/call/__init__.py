@@ -1,9 +1,9 @@
 """Real calls: the plan's calls made one after the other into the run folder that a sweep writes.
 
 :func:`make` is what ``legato call`` and ``legato link`` do. What the ends are is a
-:class:`legato.call.ends.Session`. Ends of ours are the native module's, which emulates the network and records; here
-are the others, browsers (:mod:`legato.call.browser`) and programs (:mod:`legato.call.others`), and what browsers report
-(:mod:`legato.call.log`).
+:class:`legato.call.ends.Session`. Legato's ends are the native module's, which emulates the network and records. Here
+are the others, browsers (:mod:`legato.call.browser`) and programs (:mod:`legato.call.others`), and the reports of
+browsers (:mod:`legato.call.log`).
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def kept() -> Iterator[bool]:
 
 
 def _helps() -> bool:
-    """Whether many sleepers are woken late here, and less than half as many beside those who count."""
+    """Whether many sleepers are woken late here, and less than half as many while processes count."""
     global _found
     if _found is None or time.monotonic() - _found[0] > _HOLDS_S:
         asleep = wakes.late_ratio(_TRIED_S)
@@ -74,7 +74,7 @@ def _all_counting() -> Iterator[None]:
     try:
         for processor in sorted(os.sched_getaffinity(0)):
             command = [sys.executable, "-I", "-S", "-c", _COUNTING, str(processor), str(os.getpid())]
-            # A session of its own: Ctrl-C in the terminal is not for it.
+            # A separate session: Ctrl-C in the terminal is not for it.
             quiet = subprocess.DEVNULL
             _counting.append(subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True))
         yield

@@ -108,7 +108,7 @@ def _driver(start: Any) -> Iterator[Any]:
 
 @contextmanager
 def _deaf_to_ctrl_c() -> Iterator[None]:
-    """What is started here does not hear Ctrl-C, which a terminal sends to all that runs in it.
+    """Processes started here do not hear Ctrl-C, which a terminal sends to everything that runs in it.
 
     The driver and its browsers would die of it while they are asked to close, and a question to a dead driver may wait
     forever. They are closed by this process, which hears it.
@@ -176,7 +176,7 @@ class Peer:
             return float(self._page.evaluate("performance.now()"))
 
     def poll(self) -> dict[str, Any]:
-        """What has come since the last time: ``now``, ``state``, ``failure``, ``frames``, and statistics: ``inbound``,
+        """The reports since the last time: ``now``, ``state``, ``failure``, ``frames``, and statistics: ``inbound``,
         ``outbound``, ``pair``."""
         with _failing_as(_GONE):
             return dict(self._page.evaluate("window.legato.poll()"))

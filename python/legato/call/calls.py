@@ -102,7 +102,7 @@ def link(
     resume: bool = False,
     on_progress: Callable[[CallProgress], None] | None = None,
 ) -> Run:
-    """Run two programs over a scenario's link, each in a network namespace, and write what passed the link.
+    """Run two programs over a scenario's link, each in a network namespace, and record the link's packets.
 
     Arguments as for :func:`legato.run`. ``near`` and ``far`` are shell command lines; what the near program sends
     counts as media. Their addresses are in ``LEGATO_OWN`` and ``LEGATO_PEER``. Tables have ``name`` in place of a

@@ -72,5 +72,5 @@ def with_limits(answer: str, min_bps: int, start_bps: int, max_bps: int) -> str:
     limits = f"x-google-min-bitrate={min_bps // 1000};x-google-start-bitrate={start_bps // 1000}"
     limits += f";x-google-max-bitrate={max_bps // 1000}"
     limited = re.sub(r"(?m)^(a=fmtp:\d+ (?:[^\r\n]*packetization-mode|profile-id)[^\r\n]*)", rf"\1;{limits}", answer)
-    # VP8 has no parameters of its own.
+    # VP8 has no special parameters.
     return re.sub(r"(?m)^(a=rtpmap:(\d+) VP8/90000)", rf"\1\r\na=fmtp:\2 {limits}", limited)

@@ -22,7 +22,7 @@ _WITHOUT = "--peers legato needs none"
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing a real call needs: whether it is there, what was found, what to do where it is not."""
+    """One requirement of a real call: whether it is met, the finding, and the remedy."""
 
     name: str
     ok: bool
@@ -33,7 +33,7 @@ class Finding:
 
 
 def findings(*, browser_needed: bool = True) -> list[Finding]:
-    """Everything a call needs, in the order it is needed; one between two ends of ours needs no browser."""
+    """Everything a call needs, in the order it is needed; one between two Legato ends needs no browser."""
     others = [_playwright(), *_browser()] if browser_needed else []
     return [
         _native(),

@@ -27,7 +27,7 @@ class End(StrEnum):
     LEGATO = "legato"
     """Of this process."""
     PROGRAM = "program"
-    """Any command line, in a network namespace of its own."""
+    """Any command line, in a separate network namespace."""
 
 
 PEERS = {
@@ -35,7 +35,7 @@ PEERS = {
     "chromium-chromium": (End.CHROMIUM, End.CHROMIUM),
     "legato": (End.LEGATO, End.LEGATO),
 }
-"""The near end and the far one: ours calls a browser, one browser another, or an end of ours another."""
+"""The near end and the far one: Legato calls a browser, one browser another, or Legato calls Legato."""
 
 DIRECTIONS = ("send", "receive", "both")
 FEEDBACK = ("twcc", "remb")
@@ -47,8 +47,9 @@ LINKS = ("inside", "tun")
 _MAX_PARITY_SHARE = 0.5
 """Of a frame's packets: more parity than media is not sent."""
 RECOVERIES = ("nack", "references")
-"""Lost packets are requested and sent again, where the codec needs them; or what came of a frame is shown, and the next
-one is predicted from one that the receiver has."""
+"""Lost packets are requested and sent again, where the codec needs them. Or incomplete frames are shown, and the next
+one is predicted from one that the receiver has.
+"""
 _OURS, _BROWSERS, _PROGRAMS = PEERS["legato"], PEERS["chromium-chromium"], (End.PROGRAM, End.PROGRAM)
 
 _REFUSED: tuple[tuple[tuple[End, End], str | None, str | None, str], ...] = (
@@ -215,7 +216,7 @@ _FLOWS = ({"name": "forward"}, {"name": "reverse", "direction": "reverse"})
 
 
 def with_both_ways(text: str, options: Mapping[str, Any] | None) -> dict[str, Any]:
-    """``options``, and those that give the scenario ``text`` the two calls of media both ways, where it names none."""
+    """``options``, and keys that give the scenario ``text`` the two calls of media both ways, where it names none."""
     changes, scenario = dict(options or {}), _read(text)
     if "calls" not in scenario:
         # Of several calls each has its own.

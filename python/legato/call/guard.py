@@ -1,10 +1,10 @@
-"""Ends what is left in network namespaces; as a program, once the process that made them has ended.
+"""Ends processes left in network namespaces; as a program, once the process that made them has ended.
 
-``python guard.py FOLDER DESCRIPTOR...`` holds open files of namespaces and reads standard input until it ends, as it
-does when its parent closes it or is gone, however that came; the folder, for the parent's passing files, goes then,
-too. A namespace goes by itself when no process is left in it, and its devices with it; processes do not. A process is
-known by the namespace it is in, so nothing that detaches itself, or was started by what was started, is missed. Nothing
-of Legato is imported: the guard of a call is to begin at once.
+``python guard.py FOLDER DESCRIPTOR...`` holds open files of namespaces and reads standard input until it ends, which is
+when the parent closes it or is gone in any way. Then the folder, for the parent's temporary files, goes too. A
+namespace goes by itself when no process is left in it, and its devices with it; processes do not. The namespace
+identifies a process, so neither a detached process nor a grandchild is missed. Nothing of Legato is imported: the guard
+of a call is to begin at once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the other end reports of a call, kept and written beside the run folder's own tables.
+"""The other end's reports on a call, kept and written next to the run folder's other tables.
 
 ``RUN/receiver``: one row per second, out of getStats; ``RUN/outbound``: the same of one that sends.
 ``RUN/shown``: one row per frame on the screen, out of requestVideoFrameCallback, or what our own receiving end saw.
@@ -55,8 +55,9 @@ SHOWN = (
     "call", "rtp_timestamp", "received_ms", "shown_ms", "expected_display_ms", "decode_ms", "width", "height",
     "presented_frames", "picture",
 )  # fmt: skip
-"""Columns of ``shown``. A page reports all but the first and the last of a frame, in this order and by its own clock;
-our own receiving end all but the first and the number of frames presented, by the call's."""
+"""Columns of ``shown``. A page reports all but the first and the last of a frame, in this order and by the page's
+clock. Legato's receiving end reports all but the first and the number of frames presented, by the call's clock.
+"""
 
 
 @dataclass
@@ -67,7 +68,7 @@ class BrowserLog:
     outbound: list[dict[str, Any]] = field(default_factory=list)
     frames: list[list[float | None]] = field(default_factory=list)
     seen: list[tuple[Any, ...]] = field(default_factory=list)
-    """Pictures of our own receiving end, as the native module gives them: by the call's time."""
+    """Pictures of Legato's receiving end, as the native module gives them: by the call's time."""
     offset_ms: float = 0.0
     uncertainty_ms: float = float("inf")
 

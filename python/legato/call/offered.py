@@ -1,4 +1,4 @@
-"""What is taken out of a browser's offer before the receiving end sees it."""
+"""The parts taken out of a browser's offer before the receiving end sees it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _URI = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions"
 
 def without_transport_feedback(offer: str) -> str:
     """The offer as of a sender that knows no transport-wide feedback: neither its RTCP message nor its header
-    extension is in it, so no answer accepts them. What remains of feedback on rates is REMB and receiver reports."""
+    extension is in it, so no answer accepts them. The remaining feedback on rates is REMB and receiver reports."""
 
     def is_of_it(line: str) -> bool:
         feedback = line.startswith("a=rtcp-fb:") and line.rstrip().endswith(" transport-cc")

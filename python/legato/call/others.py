@@ -1,9 +1,8 @@
-"""Programs of others at the ends of a scenario's link: each in a network namespace of its own, whatever they send to
-each other.
+"""Foreign programs at the ends of a scenario's link: each in a separate network namespace, with any traffic between
+them.
 
-The link is the scenario's from the moment the programs begin; all that goes from the near one to the far one is
-recorded as media, all that goes back as feedback, and of frames nothing is known. What became of the programs is in
-``RUN/calls``.
+The link is the scenario's from the moment the programs begin. All packets from the near one to the far one are recorded
+as media, all packets back as feedback; there are no frames. The outcome of the programs is in ``RUN/calls``.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ def running(programs: Programs | None, pair: Pair | None) -> Iterator[Running]:
 
 
 def _started(command: str, host: Host, pair: Pair) -> subprocess.Popen[bytes]:
-    """A program in its namespace. What it prints goes where our messages go: standard output is for results."""
+    """A program in its namespace. Its output goes to standard error, as messages do: standard output is for results."""
     addresses = {
         "LEGATO_NEAR": pair.near.address,
         "LEGATO_FAR": pair.far.address,

@@ -1,4 +1,4 @@
-"""The pictures that an end of ours sends, and how all ends code them."""
+"""The pictures that a Legato end sends, and how all ends code them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Pictures:
-    """What is sent: a Y4M file, or a generated scene of this size and rate; how it is coded, one of
-    :func:`legato._core.codecs`; how much Reed-Solomon parity goes with it: what the ``controller`` asks for, as
-    much as the losses reported need (``adaptive``), or a share of each frame's packets from 0 to 0.5; and how the call
-    recovers from losses, one of :data:`legato.call.ends.RECOVERIES`."""
+    """The source is a Y4M file, or a generated scene of this size and rate. The codec is one of
+    :func:`legato._core.codecs`. Reed-Solomon parity is as the ``controller`` asks, as the reported losses need
+    (``adaptive``), or a share of each frame's packets from 0 to 0.5. The recovery from losses is one of
+    :data:`legato.call.ends.RECOVERIES`.
+    """
 
     clip: Path | None = None
     width: int = 1280

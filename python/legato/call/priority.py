@@ -21,8 +21,9 @@ _NAMED_WITHIN_S = 0.5
 
 
 def raised(ends: int = 1, links: int | None = None) -> bool:
-    """Raise the priority of this process's call threads; whether all of them have it now. ``ends``: of ours; ``links``:
-    emulated, where not each end has one."""
+    """Raise the priority of this process's call threads; whether all of them have it now. ``ends``: Legato's;
+    ``links``: emulated, where not each end has one.
+    """
     if not hasattr(os, "sched_setscheduler"):
         return False
     # An end has a reader for each of its sockets, one or two.

@@ -43,7 +43,7 @@ class CallProgress:
     receiver_rate_bps: float
     frames_decoded: int
     over: bool = False
-    """What was captured is being compared with what was shown, a third of the call's length."""
+    """The captured pictures are being compared with the shown ones, a third of the call's length."""
 
 
 def make_one(
@@ -77,7 +77,7 @@ def _make(
         with others.running(stage.programs, stage.tuns) as running:
             _connect(call, ways if not running else [])
             own = stage.session.ends == (End.LEGATO, End.LEGATO)
-            # A receiving end of a pair has a wire of its own; the scenario's link is one for all.
+            # A receiving end of a pair has a separate wire; the scenario's link is one for all.
             realtime = priority.raised(ends=len(ways) * (1 + own), links=1 + len(ways) * own)
             compared = End.LEGATO in stage.session.senders()
             follow(call, ways, number, calls, on_progress, compared=compared, until=running.all_ended)
@@ -100,8 +100,9 @@ def _make(
 
 
 def _connect(call: RealCall, ways: Sequence[Way]) -> None:
-    """All ways, one after the other, until the first media. A browser's media may begin the call, so an end of ours
-    that sends is connected before."""
+    """All ways, one after the other, until the first media. A browser's media may begin the call, so a sending Legato
+    end is connected before.
+    """
     for way in ways:
         way.connect(call)
         if way.sender is None and len(ways) > 1:

@@ -1,5 +1,5 @@
 """Two network namespaces with the link between their TUN devices: for programs that are to send into a real network
-interface, like two browsers with addresses of their own, or anything else.
+interface, like two browsers with separate addresses, or anything else.
 
 The native module makes them and holds them as open files, so they have no names and go with this process; programs are
 put in by ``nsenter``. A process that is still in one would keep it, so one guard (:mod:`legato.call.guard`) ends all of
@@ -90,7 +90,7 @@ def opened() -> Iterator[Pair]:
     command = [sys.executable, "-I", "-S", guard.__file__, str(folder), str(near), str(far)]
     quiet = subprocess.DEVNULL
     try:
-        # A session of its own: Ctrl-C in the terminal is not for it.
+        # A separate session: Ctrl-C in the terminal is not for it.
         watching = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet, pass_fds=(near, far), start_new_session=True
         )

@@ -1,8 +1,8 @@
 """An ffmpeg that measures VMAF: where it is, and whether it does.
 
 VMAF comes with libvmaf, and libvmaf with many an ffmpeg; the wheel of ``imageio-ffmpeg`` brings one (extra ``vmaf``).
-It is under the GPL, no part of Legato, and runs as a process of its own. The native module feeds it after each call;
-here it is found, and tried on two pictures before the first call: what is missing is said before, not after.
+It is under the GPL, no part of Legato, and runs as a separate process. The native module feeds it after each call. Here
+it is found, and tried on two pictures before the first call, so that a missing filter is reported before, not after.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def problem(program: str) -> str | None:
 
 
 def check(number: int, report: dict[str, Any]) -> None:
-    """Say that a call has no VMAF though it was wanted; what else is known of it is kept.
+    """Say that a call has no VMAF though it was wanted; the rest of its results is kept.
 
     Raises:
         CallError: it has none.

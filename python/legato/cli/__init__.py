@@ -1,7 +1,7 @@
 """The command line: ``legato VERB``. One file a verb; each is a shell around the function of its name.
 
 Everything raised on purpose is a :class:`legato.Error` and ends here as an ``error:`` line, a ``hint:``
-line and status 2. Ctrl-C ends in status 130 with what was finished left readable.
+line and status 2. Ctrl-C ends in status 130 and leaves finished results readable.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class OncePerOption(typer.core.TyperCommand):
     """A verb that refuses an option that is given twice and takes one value: the first would be lost unnoticed."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Look at what was given before the options are read."""
+        """Look at the arguments before the options are read."""
         _, _, given = self.make_parser(ctx).parse_args(list(args))
         for option in dict.fromkeys(given):
             single = not (getattr(option, "multiple", True) or getattr(option, "is_flag", True))

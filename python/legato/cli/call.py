@@ -14,11 +14,10 @@ from legato.cli.run import next_free
 from legato.plan import Choice, overrides
 
 HELP = """
-Make the call of a scenario for real: WebRTC to a headless Chromium on this machine, over the link that the
-scenario describes, steered by the controller that a simulation would run. Writes the run folder that
-`legato run` writes.
+Make the call of a scenario for real: WebRTC to a headless Chromium on this machine, over the link that the scenario
+describes, with the same controller as in a simulation. Writes the same run folder as `legato run`.
 
-Needs Chromium and Playwright, except with `--peers legato`; `legato call --check` says what is missing. Calls run in
+Needs Chromium and Playwright, except with `--peers legato`; `legato call --check` names anything missing. Calls run in
 real time, and their figures mean little on a busy machine.
 
 Examples:

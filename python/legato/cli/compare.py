@@ -13,14 +13,12 @@ from legato.cli import options, results, terminal
 from legato.plan import Choice, overrides
 
 HELP = """
-Compare controllers: every one of them on every trace, clip and seed, then one report.
+Compare controllers: play every one on every trace, clip and seed, then write one report.
 
-Patterns go in quotes and may name a file, a folder, a glob (** reaches down) or what comes with Legato:
-fcc is all traces of that family, fcc/12 one of them. Several are separated by commas, or each has an
-option of its own. What follows an @ sets options of an item: unscaled, LTE traces are often too fast for
-a call.
-A clip is a profile, or any video file: that is profiled first (minutes, once) and kept.
-Without --traces or --clips the scenario's own are used.
+Patterns go in quotes. They name a file, a folder, a glob (** includes subfolders) or shipped data: fcc is all traces of
+that family, fcc/12 one of them. Separate several by commas, or repeat the option. An @ begins the options of an item:
+without @scale, LTE traces are often too fast for a call. A clip is a profile, or any video file, which is profiled
+first (minutes, once) and kept. Without --traces or --clips the scenario's values apply.
 
 Examples:
 

@@ -1,4 +1,4 @@
-"""``legato demo``: the main job on what comes with Legato."""
+"""``legato demo``: the main job on shipped traces and clips."""
 
 from __future__ import annotations
 

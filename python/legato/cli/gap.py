@@ -14,8 +14,8 @@ from legato.errors import ControllerError
 from legato.plan import overrides, specs
 
 HELP = """
-Simulate a scenario's call and make it for real, several times each, and report how far apart they are: a table of
-differences with intervals, and gap.html with the target, rate and delay of all calls over each other.
+Simulate a scenario's call and make it for real, several times each, and report how far apart they are. Prints a table
+of differences with intervals, and writes gap.html with the target, rate and delay of all calls over each other.
 
 Examples:
 
@@ -28,11 +28,11 @@ legato gap steady --controller gcc --peers legato --direction both
 ```
 
 The simulation begins with the clip's first picture, as a call does, and keeps the pictures' size where the call does.
-It plays the scenario's `video.clip`: a profile of the clip that is sent (`legato profile CLIP --frames N --looped`)
-shows the same pictures at the same time.
+It plays the scenario's `video.clip`: a profile of the sent clip (`legato profile CLIP --frames N --looped`) shows the
+same pictures at the same time.
 
-With several scenarios or controllers, one row is printed for each: called minus simulated of rate (10 % is near),
-95th percentile of packet delay in ms (20) and loss in percentage points (1), and which of them are farther apart.
+With several scenarios or controllers, prints one row for each: called minus simulated of rate, 95th percentile of
+packet delay in ms, and loss in percentage points. It marks differences above 10 %, 20 ms and 1 point.
 """
 
 

@@ -14,13 +14,13 @@ from legato.cli.run import next_free
 from legato.plan import Choice, overrides
 
 HELP = """
-Run two programs over the link that a scenario describes, with any protocol: each in a network namespace of its own,
-whose only way out is the link. Writes a run folder of what the link recorded: packets, delays, losses, rates, how late
-the link was. All that the near program sends counts as media, all that the far one sends as feedback.
+Run two programs over the link that a scenario describes, with any protocol. Each runs in a network namespace whose only
+way out is the link. Writes a run folder of the link's records: packets, delays, losses, rates, lateness. All packets of
+the near program count as media, all packets of the far one as feedback.
 
-The programs find their addresses in LEGATO_OWN and LEGATO_PEER (and LEGATO_NEAR, LEGATO_FAR), and have the
-scenario's duration: a program that still runs then is ended. What they print goes to standard error. For the
-superuser, on Linux; `legato call --check` says what is missing.
+The programs find their addresses in LEGATO_OWN and LEGATO_PEER (and LEGATO_NEAR, LEGATO_FAR). They run for the
+scenario's duration: a program that still runs then is ended. Their output goes to standard error. For the superuser, on
+Linux; `legato call --check` names anything missing.
 
 Status 0: done. 1: a program failed by itself, or the link was late. 2: something to put right.
 

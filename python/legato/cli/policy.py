@@ -1,4 +1,4 @@
-"""``legato policy``: trained policies from elsewhere, and those that go on learning."""
+"""``legato policy``: trained policies from elsewhere, and policies that go on learning."""
 
 from __future__ import annotations
 

@@ -14,10 +14,10 @@ from legato.plan import clips
 HELP = """
 Measure how a real encoder codes a clip, and write the result as a profile.
 
-A profile is what the simulator plays instead of video: size, quantiser and quality of every frame at every level, at
-its full height and smaller ones. A source that was compressed before is not the picture that a camera gives: where
-that shows, a warning says so. Takes minutes, once. `compare` does it by itself for clips given as video files.
-Needs the extra: pip install 'legato-rtc[profile]'.
+The simulator plays profiles instead of video: size, quantiser and quality of every frame at every level, at the full
+height and smaller ones. A source that was compressed before differs from a camera's pictures; a warning says where that
+shows. Takes minutes, once. `compare` does it automatically for clips given as video files. Needs the extra: pip install
+'legato-rtc[profile]'.
 
 Examples:
 

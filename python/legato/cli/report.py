@@ -11,10 +11,10 @@ import legato
 from legato.cli import terminal
 
 HELP = """
-Write the report of one or more run folders: one HTML file that needs nothing else.
+Write the report of one or more run folders: one self-contained HTML file.
 
-It opens without a network and prints well: time lines of each call, quality against delay, distributions,
-and a table of means with 95 % intervals.
+It opens without a network and prints well. It has time lines of each call, quality against delay, distributions, and a
+table of means with 95 % intervals.
 
 Examples:
 

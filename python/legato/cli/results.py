@@ -37,7 +37,7 @@ OF_LINKS: Figures = (
     METRICS["one_way_delay_p95_ms"].named("delay\np95 ms"),
     METRICS["queue_delay_p95_ms"].named("queue\np95 ms", digits=0),
 )
-"""Where nothing is known of frames."""
+"""Where there are no records of frames."""
 
 
 def means(folder: Path, figures: Figures = OF_CALLS) -> list[dict[str, Any]]:

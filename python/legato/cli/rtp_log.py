@@ -14,7 +14,7 @@ HELP = """
 Write the packets of one call as an RTP log of RFC 8868, one line per packet: time, payload type, SSRC, sequence
 number, timestamp, marker, payload bytes.
 
-RTCP stands between them, as this end sent or received it, with its packet type (200 and above) as payload type.
+RTCP is between them, as this end sent or received it, with its packet type (200 and above) as payload type.
 The run must have logged packets; `legato replay` makes a call again and logs them.
 
 Examples:

@@ -14,8 +14,8 @@ from legato.plan import Choice, overrides
 HELP = """
 Simulate the call of one scenario and write it to a run folder.
 
-SCENARIO is a TOML file (docs/reference/scenario.md), or the name of one that comes with Legato.
-Its values can be changed with -o, by dotted key.
+SCENARIO is a TOML file (docs/reference/scenario.md), or the name of a shipped one. Change its values with -o, by dotted
+key.
 
 Examples:
 

@@ -113,7 +113,7 @@ class Watch:
         self._show(what, progress.calls_done, progress.calls, f"calls, {rates}")
 
     def real_call(self, progress: CallProgress) -> None:
-        """A real call: its second, what the controller wants and what arrives."""
+        """A real call: its second, the controller's target and the receiver rate."""
         what = f"{self._what} {progress.call + 1} of {progress.calls}" if progress.calls > 1 else self._what
         rates = f"target {progress.target_bps / 1e6:.2f}, received {progress.receiver_rate_bps / 1e6:.2f} Mbit/s"
         rest = f"s, {rates}, {progress.frames_decoded} frames"
@@ -122,7 +122,7 @@ class Watch:
         self._show(what, round(progress.time_s), round(progress.duration_s), rest)
 
     def clip(self, doing: str, share_ratio: float) -> None:
-        """A clip being profiled: what is done, and how much of it, 0 to 1."""
+        """A clip being profiled: the step, and its progress, 0 to 1."""
         if share_ratio == 0:
             say(f"{self._what}: {doing}")
             return

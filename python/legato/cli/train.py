@@ -14,10 +14,9 @@ from legato.plan import overrides
 HELP = """
 Train the policy of a learned controller.
 
-Writes a run folder: config.toml, progress.jsonl, TensorBoard events, a checkpoint to continue from, and under
-policy/ what can be deployed. The same seed gives the same weights on one machine, stopped in between or not. With
-several seeds there is a folder for each, and the best of them is copied to policy/. Needs
-`pip install legato-rtc[train]`.
+Writes a run folder: config.toml, progress.jsonl, TensorBoard events, a checkpoint to continue from, and under policy/
+the deployable policies. The same seed gives the same weights on one machine, interrupted or not. With several
+seeds there is a folder for each, and the best of them is copied to policy/. Needs `pip install legato-rtc[train]`.
 
 Examples:
 

@@ -1,8 +1,8 @@
 """The RMCAT test cases (RFC 8867) for every controller, with verdicts.
 
-The RFC describes cases and what is expected in words; it gives no pass marks. The marks here are ours: they stand
-in ``criteria.py``, are explained in docs/measured/conformance.md, and were fixed before the table was published. A
-controller that fails is published as failing.
+The RFC describes cases and expectations in words; it gives no pass marks. The marks here are Legato's: ``criteria.py``
+has them, docs/measured/conformance.md explains them, and they were fixed before the table was published. A controller
+that fails is published as failing.
 """
 
 from legato.conformance.case import Case

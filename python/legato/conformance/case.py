@@ -32,7 +32,7 @@ class Case:
     """A file below scenarios/, without its ending."""
     judge: Judge
     steps: tuple[tuple[float, float], ...]
-    """(time s, bit/s) of what is available to the calls, for the plot."""
+    """(time s, bit/s) of the capacity available to the calls, for the plot."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Values of the scenario that are changed."""
     link_is_known: bool = False

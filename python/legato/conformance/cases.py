@@ -1,4 +1,4 @@
-"""The cases: which scenario each runs, what it asks, and the figures that answer it."""
+"""The cases: the scenario that each runs, its question, and the figures that answer it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which controllers take part: all that adapt are judged; three others run beside them for reference.
+"""Which controllers take part: all that adapt are judged; three others run for reference.
 
 ``fixed`` shows what not adapting costs; ``oracle`` and ``clairvoyant`` show what the marks leave to reach: they know
 what the link will pass, so they run where one call has the link to itself. ``remote`` does not take part by itself: it
@@ -34,10 +34,10 @@ class Contestants:
     references: tuple[str, ...] = ()
     """Shown, not judged."""
     left_out: tuple[tuple[str, str], ...] = ()
-    """(name, why) of those that cannot run."""
+    """(name, why) of the controllers that cannot run."""
 
     def of(self, case: Case) -> list[str]:
-        """Those that run in a case."""
+        """The controllers that run in a case."""
         beside = [name for name in self.references if name not in KNOW_THE_LINK or case.link_is_known]
         return [*self.judged, *(_typed(name) for name in beside)]
 

@@ -1,6 +1,6 @@
-"""The marks a controller is judged by. Frozen: a change is a commit of its own, with the table before and after.
+"""The marks a controller is judged by. Frozen: a change is a separate commit, with the table before and after.
 
-RFC 8867 has none; docs/measured/conformance.md says where each comes from and what it was tuned on.
+RFC 8867 has none; docs/measured/conformance.md has the origin of each and the data that it was tuned on.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from legato.conformance.cases import CASES
 
 # [rfc8868] §4.1: 0 to 1, 150 and 300 ms one way.
 _DELAYS_MS = (1, 150, 300)
-# [rfc8867] §4.2 names FQ-CoDel and PIE; a call's queue of its own is not modelled, so CoDel stands for the first.
+# [rfc8867] §4.2 names FQ-CoDel and PIE; separate queues per call are not modelled, so CoDel replaces the first.
 _QUEUES = ("codel", "pie")
 _VARIED = ("5.1a-50", "5.2a", "5.4")
 _BESIDE_TCP = ("5.6-300", "5.7")
@@ -23,7 +23,7 @@ BURST_CONNECTIONS = 30
 
 
 def _variants() -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
-    """(case, ending of its key, what is different, changed values)."""
+    """(case, ending of its key, the difference, changed values)."""
     for key in _VARIED:
         for delay in _DELAYS_MS:
             both = {"forward.propagation_ms": float(delay), "reverse.propagation_ms": float(delay)}

@@ -1,4 +1,4 @@
-"""What RFC 8868 wants reported of every flow and of all together: shown beside the verdicts, not judged.
+"""The figures that RFC 8868 wants of every flow and of all together: shown next to the verdicts, not judged.
 
 Rates and their swings come from the time series, delays and losses from the summary, which has them packet by packet.
 Missing: the distribution of delay between the percentiles (a run with ``log = "packets"`` holds every delay), and
@@ -122,7 +122,7 @@ def flow_figures(flow: Flow) -> FlowFigures:
 
 
 def statistics(values: Array) -> Statistics | None:
-    """Of what is known; None where nothing is."""
+    """Of the recorded values; None without any."""
     known = values[~np.isnan(values)]
     if not known.size:
         return None
@@ -217,7 +217,7 @@ def _windows(values: Array, from_s: float, to_s: float, window_s: float) -> Arra
 
 
 def _level(values: Array) -> Array:
-    """The mean of what is known of the 10 s around each bin; NaN where nothing is."""
+    """The mean of the recorded values of the 10 s around each bin; NaN without any."""
     half = round(LEVEL_WINDOW_S / BIN_S / 2)
     sums = np.concatenate([[0.0], np.cumsum(np.nan_to_num(values))])
     counts = np.concatenate([[0], np.cumsum(~np.isnan(values))])
@@ -232,7 +232,7 @@ class SessionFigures:
     """All figures of one session."""
 
     flows: tuple[FlowFigures, ...]
-    """Calls first, then the traffic beside them."""
+    """Calls first, then the cross traffic."""
     fairness: tuple[Fairness, ...]
     rtt_growth_ratio: float | None
     """The largest growth of a call's round trip as another flow joined; None where none did."""

@@ -9,7 +9,7 @@ from typing import Any
 from legato.conformance.figures import FAIR_RATIO, FAIRNESS_WINDOWS_S, FlowFigures, SessionFigures, Statistics
 
 MAX_ROWS = 6
-"""Sixteen calls of one kind beside each other show no more than the first few and how all share."""
+"""With sixteen calls of a kind, shows the first few and how the rest share."""
 
 
 @dataclass(frozen=True)

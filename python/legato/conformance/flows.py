@@ -75,7 +75,7 @@ def window(array: Array, from_s: float, to_s: float) -> Array:
 
 
 def mean(array: Array, from_s: float, to_s: float) -> float:
-    """Mean of what is known in a part of the session; NaN where nothing is."""
+    """Mean of the recorded values in a part of the session; NaN without any."""
     part = window(array, from_s, to_s)
     return float(np.nanmean(part)) if part.size and not np.isnan(part).all() else float("nan")
 
@@ -132,7 +132,7 @@ def _columns(folder: Path, table: str, order: str) -> dict[str, np.ndarray]:
     import duckdb
 
     with duckdb.connect() as database:
-        # The verbs show progress of their own.
+        # The verbs show progress themselves.
         database.execute("SET enable_progress_bar = false")
         return database.read_parquet(parts(folder, table)).order(order).fetchnumpy()
 

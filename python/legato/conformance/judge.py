@@ -19,7 +19,7 @@ class Check:
     name: str
     value: float
     mark: str
-    """What it should be, as text: ``>= 0.75``."""
+    """The required value, as text: ``>= 0.75``."""
     passed: bool
     digits: int = 2
 
@@ -48,7 +48,7 @@ class Verdict:
 
 
 def at_least(name: str, value: float, low: float, digits: int = 2) -> Check:
-    """NaN fails: what was not observed did not happen."""
+    """NaN fails: an event without an observation did not happen."""
     return Check(name, value, f">= {low:g}", bool(value >= low), digits)
 
 

@@ -16,7 +16,7 @@ _MAX_POINTS = 200
 
 
 def plot(case: Case, session: Session) -> Markup:
-    """One session: each flow's rate at the receiver (1 s means) against what is available, and the queue in ms."""
+    """One session: each flow's rate at the receiver (1 s means) against the available capacity, and the queue in ms."""
     end_s = session.duration_s
     mbps = 1e-6
     if case.steps:
@@ -64,7 +64,7 @@ def _queue(session: Session) -> chart.Axes:
 
 
 def _points(values: Array, smooth_s: float = 1.0, worst: bool = False) -> list[chart.Point]:
-    """At most ``_MAX_POINTS``: means of 1 s, or the largest of each stretch; NaN where nothing is known."""
+    """At most ``_MAX_POINTS``: means of 1 s, or the largest of each stretch; NaN without values."""
     if smooth_s:
         values = rolling(np.nan_to_num(values, nan=0.0), smooth_s) + values * 0
     stride = max(1, int(np.ceil(values.size / _MAX_POINTS)))

@@ -1,7 +1,7 @@
 """RFC 8869's cases, as far as a simulator without a radio can have them: approximations, and named so.
 
-Wi-Fi (section 3): stations share the airtime of one queue. Cellular (section 2): a bearer of its own in a recorded
-LTE cell, with the load of other users at that time; down and up, with and without active queue management.
+Wi-Fi (section 3): stations share the airtime of one queue. Cellular (section 2): a dedicated bearer in a recorded LTE
+cell, with the load of other users at that time; down and up, with and without active queue management.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ UDP_BPS = 0.3e6
 
 
 def _wired(parts: list[tuple[float, float, float]]) -> Judge:
-    """(from s, to s, what is left for the first call): the wired link is the bottleneck, one each way."""
+    """(from s, to s, the rest for the first call): the wired link is the bottleneck, one each way."""
 
     def judge(session: Session, _others: Sessions) -> list[Check]:
         first, *others = session.calls
@@ -47,7 +47,7 @@ def _beside_tcp(session: Session, _others: Sessions) -> list[Check]:
 
 
 def _air(parts: list[tuple[float, float, float]]) -> Judge:
-    """(from s, to s, what is left for calls): sixteen calls share the air."""
+    """(from s, to s, the rest for calls): sixteen calls share the air."""
 
     def judge(session: Session, _others: Sessions) -> list[Check]:
         checks = []
@@ -124,7 +124,8 @@ def _series() -> Iterator[Case]:
             )
 
 
-# A recorded cell's downlink; uplinks that may be shipped are not recorded, so another cell at half the rate stands in.
+# A recorded cell's downlink; there is no recorded uplink that may be shipped, so another cell at half the rate replaces
+# it.
 _UPLINKS = {
     "2.1": ("TMobile-LTE-with-cross-times-static", 0.16),
     "2.2": ("trace-1553201037-ts-walking", 0.05),
@@ -167,7 +168,7 @@ _AIR: Mapping[str, tuple[str, list[tuple[float, float, float]]]] = {
     "e": ("UDP from 60 s", [(30.0, 60.0, AIR_BPS), (85.0, 119.0, AIR_BPS - _FIVE_UDP)]),
     "f": ("TCP from 40 to 80 s", [(20.0, 40.0, AIR_BPS), (100.0, 119.0, AIR_BPS)]),
 }
-"""Section 3.2's cases of sixteen calls: what happens, and (from s, to s, what is left for calls)."""
+"""Section 3.2's cases of sixteen calls: the events, and (from s, to s, the rest for calls)."""
 
 CASES: tuple[Case, ...] = (
     *_cells(),

@@ -1,9 +1,9 @@
-"""The five path shapes of the only behaviour table published for an open WebRTC stack, and ours beside it.
+"""The five path shapes of the only behaviour table published for an open WebRTC stack, and Legato's figures.
 
-webrtc-rs (rtc-interceptor, August 2026) publishes what its GCC does on them. Its definitions, which are used here:
-settled is the last 30 % of the run, utilisation what was delivered in it over the capacity, converged the time from
-which the 2 s mean stays within 35 % of the capacity. Its source is a constant stream and ours a video call, so the
-figures stand beside each other as an orientation, not as a race.
+webrtc-rs (rtc-interceptor, August 2026) publishes the behaviour of its GCC on them. This page uses its definitions.
+Settled is the last 30 % of the run, utilisation the rate delivered in it over the capacity, converged the time from
+which the 2 s mean stays within 35 % of the capacity. Its source is a constant stream and Legato's a video call, so the
+comparison is an orientation, not a race.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Suite:
 
     folder: Path
     controllers: tuple[str, ...]
-    """Those that are judged."""
+    """The judged controllers."""
     cases: tuple[Case, ...]
     verdicts: dict[tuple[str, str], Verdict]
     sessions: dict[tuple[str, str], Session]
@@ -40,7 +40,7 @@ class Suite:
     shapes: dict[tuple[str, str], Figures]
     """By controller and shape; none unless all cases were run."""
     references: tuple[str, ...] = ()
-    """Those that run beside them, some in some cases only."""
+    """The reference controllers, some in some cases only."""
     left_out: tuple[tuple[str, str], ...] = ()
     """(name, why) of controllers that could not run."""
     sources: Mapping[str, Source] = field(default_factory=dict)

@@ -3,11 +3,11 @@
 While the picture is smaller than its full size, the bitrate counts; at full size, the encoder's PSNR does. The two are
 made continuous where the size changes: the rate and the PSNR at that moment are stored for each call.
 
-How the paper was read: delays are those above the call's minimum, in seconds; the delay of an interval without a frame
-is the time since the last one, and no delay counts more than a second (a queue of Table III can hold fourteen); the
-full size is the largest so far, which the call's first frames have unless it grows, or as given. The burst loss ratio
-is the longest run of lost packets over all packets of the interval. An interval does not state the latter: the loss
-ratio is an upper bound, and equal to it wherever there was one run, as in nearly all intervals.
+Our reading of the paper: delays are above the call's minimum, in seconds. The delay of an interval without a frame is
+the time since the last one, and no delay counts more than a second (a queue of Table III can hold fourteen). The full
+size is the largest so far, which the call's first frames have unless it grows, or as given. The burst loss ratio is the
+longest run of lost packets over all packets of the interval. An interval does not state the latter: the loss ratio is
+an upper bound, and equal to it wherever there was one run, as in nearly all intervals.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ClccReward:
         self._rate_then = np.where(turned, rate, self._rate_then)
         self._psnr_then_db = np.where(turned, self._psnr_db, self._psnr_then_db)
         self._full = full
-        # Without a frame, the time since the last one is all that is known of the delay.
+        # Without a frame, the time since the last one is the only measure of the delay.
         frame_delay_s = np.where(
             np.isnan(intervals["frame_delay_ms"]),
             intervals.seconds("true_since_frame"),

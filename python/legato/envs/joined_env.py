@@ -16,7 +16,7 @@ class JoinedVectorEnv(ManyCalls):
     """The calls of several vector environments of one controller, the first one's first.
 
     Steps, ends of calls, rewards and ``info`` are those of the parts (:class:`~legato.envs.CallVectorEnv`,
-    :class:`~legato.envs.ReplayedVectorEnv`). Each part is reset with a seed of its own, derived from the given one:
+    :class:`~legato.envs.ReplayedVectorEnv`). Each part is reset with a separate seed, derived from the given one:
     equal parts play different calls.
     """
 

@@ -171,7 +171,7 @@ class AuroraRelative:
 
 
 class OnrlOwn:
-    """OnRL's own reward, over 100, minus 1 for each takeover of its safeguard: 50 times the rate, minus 50 of loss,
+    """OnRL's reward, over 100, minus 1 for each takeover of its safeguard. It is 50 times the rate, minus 50 of loss,
     10 per ms of delay and 30 times the change of the rate; rates in Mbit/s.
 
     [zhang2020] weighs quality, loss, delay and change; weights and units are those of the public simulator of
@@ -226,8 +226,8 @@ def hrcc(intervals: Intervals) -> Array:
     """An interval's share of the score that the grand challenge of 2021 judged by, for which [hrcc] was made.
 
     Its terms and weights are those of [clcc] eq. (10): utilisation, delay and loss by 20, 20 and 30. The reward of
-    [hrcc] itself is not public. A call's largest delay, which the score refers to, is not known before its end: 200
-    ms above the minimum stand in for it; delays count up to a second.
+    [hrcc] itself is not public. A call's largest delay, which the score refers to, is unknown before its end: 200 ms
+    above the minimum replace it; delays count up to a second.
     """
     capacity = np.maximum(intervals["true_capacity_bps"], 1.0)
     utilisation = np.minimum(intervals["receiver_rate_bps"] / capacity, 1.0)

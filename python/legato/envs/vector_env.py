@@ -15,19 +15,19 @@ from legato.plan import Choice
 
 
 class CallVectorEnv(ManyCalls):
-    """``num_envs`` calls of one scenario, each with a network, clip and seed of its own.
+    """``num_envs`` calls of one scenario, each with a different network, clip and seed.
 
     A step applies each call's next decision and runs to the one after; it overwrites the arrays that the last step
-    returned. A call ends by running out of time: it is truncated, never terminated, and ``info["final_obs"]`` holds
-    what its controller would have observed, for bootstrapping; another call replaces it in the same step.
+    returned. A call ends by running out of time: it is truncated, never terminated, and ``info["final_obs"]`` holds the
+    observation that its controller would have had, for bootstrapping; another call replaces it in the same step.
 
-    ``scenario`` is a file or the name of a shipped one, ``options`` changes keys of it; ``controller`` names the
-    learned controller whose observation and action these are; ``reward`` is a name of :mod:`legato.envs.rewards`
-    or a function of :class:`Intervals`. ``info["intervals"]`` is the ground truth of the step: rewards and labels
-    may use it, observations never hold any of it. ``staggered`` ends the first call of each slot at a random age, so
-    that calls of every age run at once. ``config`` holds parameters of the controller; ``safeguard`` those of the
-    controller of that name (``{}``: its defaults), which then wraps the steered one: while it intervenes, actions are
-    accepted but have no effect.
+    ``scenario`` is a file or the name of a shipped one, ``options`` changes keys of it. ``controller`` names the
+    learned controller that gives observation and action. ``reward`` is a name of :mod:`legato.envs.rewards` or a
+    function of :class:`Intervals`. ``info["intervals"]`` is the ground truth of the step: rewards and labels may use
+    it, observations never hold any of it. ``staggered`` ends the first call of each slot at a random age, so that calls
+    of every age run at once. ``config`` holds parameters of the controller; ``safeguard`` those of the controller of
+    that name (``{}``: its defaults), which then wraps the steered one: while it intervenes, actions are accepted but
+    have no effect.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Recorded links that come with Legato: their families, which file may be learned from, and what is cut from them.
+"""Recorded links that come with Legato: their families, the files for learning, and the windows cut from them.
 
 A family is what one campaign recorded, and a scale, since most are too fast for a call. Three things learned from
 recordings: `legato`'s parameters, policies for windows of 3G, 4G and Wi-Fi, and R3Net's policies. Each has a split of
@@ -38,7 +38,7 @@ _One = TypeVar("_One")
 
 @dataclass(frozen=True)
 class Link:
-    """A recorded link, and what its rates are multiplied by."""
+    """A recorded link, and the factor of its rates."""
 
     family: str
     path: Path

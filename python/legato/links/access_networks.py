@@ -2,10 +2,10 @@
 
 Every fifth file of a kind of access is held out for tests; every fifth window of the other files is for choosing
 between trained policies. Files that are too fast for a call are slowed to a mean of 1.25 Mbit/s, half of the range of
-bitrates that [concerto] chooses from; windows with hardly any capacity (outages of a minute) are left out.
+bitrates that [concerto] chooses from. Windows with hardly any capacity (outages of a minute) are left out.
 
 [concerto] has no finer record of a link than its throughput in each second. :func:`windows_by_second` plays the same
-files so, and beside them the family ``nyu-mets``, whose LTE links were measured so in the first place.
+files so, and also the family ``nyu-mets``, whose LTE links were measured so in the first place.
 """
 
 from __future__ import annotations

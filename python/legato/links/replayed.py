@@ -6,8 +6,8 @@ These replace them ([r3net] §2.3). A trace is a window of a recording, scaled; 
 Recordings are split by file within each family (:data:`legato.links.PATHS`): a fifth is held out and never trained on,
 a tenth is for validation, which measures progress during a training. Two parts never share a file.
 
-Capacity and delay of one path were never recorded together in what may be redistributed. :data:`AS_PRINTED` plays the
-delay and loss of one recording beside the capacity of another, and adds audio and TCP, which the paper's simulator had.
+No data that may be redistributed records capacity and delay of one path together. :data:`AS_PRINTED` plays the delay
+and loss of one recording with the capacity of another, and adds audio and TCP, which the paper's simulator had.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LTE_RATIO = 1 / 6
 
 @dataclass(frozen=True)
 class Beside:
-    """What a call has beside video over a constant delay and random loss."""
+    """The additions of a call to video over a constant delay and random loss."""
 
     audio: bool = False
     replayed_every: int = 0

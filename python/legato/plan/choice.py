@@ -17,7 +17,7 @@ LOGS = ("summary", "series", "packets")
 
 @dataclass(frozen=True)
 class Choice:
-    """A scenario, what is changed in it, and what it is crossed with; an empty list takes the scenario's own."""
+    """A scenario, its changed keys, and the lists it is crossed with; an empty list takes the scenario's value."""
 
     scenario: str | Path
     """A TOML file, or the name of a scenario that comes with Legato (``"cellular"``)."""

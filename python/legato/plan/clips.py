@@ -71,7 +71,7 @@ def _clips(pattern: str, shipped_names: Iterable[str]) -> list[Path]:
 
 
 def _measured(given: Sequence[Path], on_progress: ProgressCallback | None, *, strict: bool) -> list[tuple[Path, Path]]:
-    """Clips and their profiles; of several, those that cannot be read are left out with a warning."""
+    """Clips and their profiles; of several, unreadable ones are left out with a warning."""
     if any(clip.suffix != PROFILE_SUFFIX for clip in given):
         profiler()  # a missing extra is no fault of a clip
     made: list[tuple[Path, Path]] = []

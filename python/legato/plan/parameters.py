@@ -17,12 +17,12 @@ WIDTH = 118
 def as_toml(name: str, config: Mapping[str, Any] | None = None) -> str:
     """The parameters of a controller with those of ``config`` given: what each means, its unit and range, its value.
 
-    A value that is not the default's has the default beside it. Refuses invalid parameters.
+    A value that differs from the default is followed by the default. Refuses invalid parameters.
     """
     found = _core.controller_parameters(name, tomli_w.dumps(dict(config or {})))
     if not found:
         return "# it has no parameters"
-    # What is in no table comes first: behind the head of one it would be read as in it.
+    # Keys outside any table come first: after the head of a table they would belong to it.
     found.sort(key=lambda parameter: "." in parameter["key"])
     tables = groupby(found, key=lambda parameter: parameter["key"].rpartition(".")[0])
     return "\n\n".join(_table(table, list(parameters)) for table, parameters in tables)

@@ -33,7 +33,7 @@ class Plan:
     calls_per_part: int | None = None
     policies: list[str] = field(default_factory=list)
     options: list[str] = field(default_factory=list)
-    """What was changed in the scenario's file, ``key=value`` each; ``scenario`` has it already."""
+    """The changes to the scenario's file, ``key=value`` each; ``scenario`` has them already."""
     videos: dict[str, str] = field(default_factory=dict)
     """The video that a profile of ``clips`` was measured from, where the user named the video."""
     call: dict[str, Any] | None = None
@@ -61,12 +61,12 @@ class Plan:
         return json.dumps({**self.document(), **self.native()}, indent=2, ensure_ascii=False)
 
     def native(self) -> dict[str, Any]:
-        """What the native module needs besides, and a run folder does not keep: paths belong to one machine."""
+        """Further input of the native module that a run folder does not keep: paths belong to one machine."""
         places = scenario_traces.places(self.scenario, self.scenario_path, without_forward=bool(self.traces))
         return {"scenario_traces": places} if places else {}
 
     def document(self) -> dict[str, Any]:
-        """All but what is empty or absent and need not be there."""
+        """All but optional values that are empty or absent."""
         document = {name: getattr(self, name) for name in PLANNED}
         further = {name: getattr(self, name) for name in ("policies", "options", "call") if getattr(self, name)}
         parts = {} if self.calls_per_part is None else {"calls_per_part": self.calls_per_part}

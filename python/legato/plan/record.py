@@ -1,9 +1,9 @@
-"""A plan as a run folder keeps it, and the file beside it that says where the plan's files lay.
+"""A plan as a run folder keeps it, and the second file that records the places of the plan's files.
 
-``plan.json`` names files so that the same plan has the same bytes wherever it is made: what came with Legato by its
-name in the shipped data, the user's files by the shortest end of their paths that tells them apart, with a hash of
-their content. ``repeat.json`` has what belongs to one machine: the command that makes the run again, and the whole
-path of each of the user's files.
+``plan.json`` names files so that the same plan has the same bytes wherever it is made. Shipped files have their name in
+the shipped data. The user's files have the shortest unique end of their paths, with a hash of their content.
+``repeat.json`` has what belongs to one machine: the command that makes the run again, and the whole path of each of the
+user's files.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def _in_scenario(plan: Plan) -> Iterator[Path]:
     try:
         texts = list(_texts(tomllib.loads(plan.scenario)))
     except tomllib.TOMLDecodeError:
-        return  # the scenario's own reader says what is wrong
+        return  # the scenario's reader reports the fault
     for text in texts:
         path = folder / _file(text, folder)
         if ("/" in text or "." in text) and (path.is_file() or _is_policy(path)):

@@ -1,6 +1,6 @@
-"""The command line that makes a run again, from any folder, put together from what its plan keeps.
+"""The command line that makes a run again, from any folder, put together from its plan.
 
-What came with Legato goes by name, the user's files by their whole paths.
+Shipped files go by name, the user's files by their whole paths.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def words(record: Record) -> list[str]:
     lists = {"--traces": _traces(plan["traces"], record), "--clips": _clips(plan["clips"], record)}
     own: Mapping[str, Any] | None = plan.get("call")
     if own and "learns" in own:
-        # What is called is the safeguard around it.
+        # The command names the safeguard around it.
         controllers = [own["learns"]]
     scenario = _scenario(plan["scenario_path"], record)
     counted = seeds == list(range(1, len(seeds) + 1))

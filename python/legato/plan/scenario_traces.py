@@ -1,4 +1,4 @@
-"""Traces that a scenario's own text names: files beside it, or traces that come with Legato by their names."""
+"""Traces that a scenario's text names: files in its folder, or shipped traces by their names."""
 
 from __future__ import annotations
 

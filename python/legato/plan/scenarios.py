@@ -1,4 +1,4 @@
-"""The scenario of a plan: its text, with what was typed to change in it. Both are checked."""
+"""The scenario of a plan: its text, with the user's changes. Both are checked."""
 
 from __future__ import annotations
 

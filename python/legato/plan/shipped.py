@@ -27,7 +27,7 @@ def scenarios() -> list[Path]:
 
 @dataclass(frozen=True)
 class ShippedTrace:
-    """One recorded trace that comes with Legato; MANIFEST.tsv beside it names its source."""
+    """One recorded trace that comes with Legato; MANIFEST.tsv in its folder names its source."""
 
     path: Path
     family: str

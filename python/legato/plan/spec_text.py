@@ -2,7 +2,8 @@
 separated by commas.
 
 A name or value with a comma, an ``@`` or the like goes into double quotes, as TOML writes text; a value may also be a
-list or a table of TOML. :func:`read` reads specs, and :func:`written` writes one that is read as it was.
+list or a table of TOML. The function :func:`read` reads specs, and :func:`written` writes one that reads back
+unchanged.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]
 
 
 def _name_and_option(item: str) -> tuple[str | None, str]:
-    """What stands before the ``@`` and after it; no name where the item is an option alone, or a name alone."""
+    """The parts before the ``@`` and after it; no name where the item is an option alone, or a name alone."""
     if quoted := _QUOTED.fullmatch(item):
         name = overrides.parse_value(quoted[1])
         if name != quoted[1]:

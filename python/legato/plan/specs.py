@@ -75,9 +75,9 @@ def once(found: Iterable[tuple[Any, str]], what: str, error: type[Error] = Error
 def files(pattern: str, error: type[Error], what: str) -> list[Path]:
     """The files that a pattern names: a file, a folder with all below it, or a glob (``**`` is recursive).
 
-    Sorted, so that a plan does not depend on the order of a directory. Licences, manifests and the like that lie
-    beside the data are skipped unless the pattern names them. A file of a folder whose name is not UTF-8 is left out
-    with a warning: a plan is JSON, which cannot hold it.
+    Sorted, so that a plan does not depend on the order of a directory. Licences, manifests and the like in the data's
+    folder are skipped unless the pattern names them. A file of a folder whose name is not UTF-8 is left out with a
+    warning: a plan is JSON, which cannot hold it.
     """
     path = Path(pattern).expanduser()
     file, mark, _ = str(path).rpartition("#")
@@ -119,7 +119,7 @@ def is_text(path: str | Path) -> bool:
 
 
 def not_text(path: str | Path) -> str:
-    """What is wrong with a path that is not :func:`is_text`, with its bytes shown as escapes."""
+    """The fault of a path that is not :func:`is_text`, with its bytes shown as escapes."""
     return f"{readable(path)}: the name is not UTF-8"
 
 

@@ -54,7 +54,7 @@ def _check_options(pattern: str, options: Mapping[str, Any]) -> None:
 
 
 def _readable(chosen: Sequence[tuple[str, dict[str, Any]]], *, strict: bool) -> list[tuple[str, dict[str, Any]]]:
-    """Those that are traces; the others are left out with a warning, unless ``strict`` or none is left."""
+    """The traces among them; the others are left out with a warning, unless ``strict`` or none is left."""
     kept: list[tuple[str, dict[str, Any]]] = []
     refused: list[TraceError] = []
     for address, options in chosen:

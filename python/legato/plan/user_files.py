@@ -28,7 +28,7 @@ def sha256(path: Path) -> str:
 
 
 def changed(sha256_then: str, place: str | None) -> str | None:
-    """What is no longer as it was; ``None``: all is."""
+    """The file that has changed; ``None``: none has."""
     if place is None:
         return "its place was not recorded"
     try:

@@ -1,4 +1,4 @@
-"""A network as ``policy.toml`` describes it: a table of layers, and what its entries mean.
+"""A network as ``policy.toml`` describes it: a table of layers, and the meaning of its entries.
 
 The kinds, their keys and their tensors are in docs/reference/policy.md.
 """

@@ -118,7 +118,7 @@ def read_clip(
             rate = Fraction(fps or stream.average_rate or stream.guessed_rate or 30).limit_denominator(1001)
             frames, packets = [], []
             for packet in container.demux(stream):
-                packets += [packet.size] if packet.size else []  # the last is empty: it asks for what is left
+                packets += [packet.size] if packet.size else []  # the last is empty: it asks for the rest
                 frames += packet.decode()
                 if len(frames) >= longest_frames:
                     break

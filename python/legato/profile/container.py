@@ -1,4 +1,4 @@
-"""The profile file: a safetensors file of small arrays with one JSON text of what they are."""
+"""The profile file: a safetensors file of small arrays with one JSON text that describes them."""
 
 from __future__ import annotations
 

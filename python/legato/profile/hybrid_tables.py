@@ -28,8 +28,9 @@ KEY_STRIDE = 16
 RATIOS = (0.25, 0.5, 0.75, 1.0)
 """Shares of a frame's packets that are lost; of the last nothing arrives."""
 STRIDE = 1
-"""Pictures between those that are damaged: every one is. A burst of motion lasts a few frames, and a loss in it costs
-many times what it costs before and after."""
+"""Pictures between damaged ones: every one is damaged. A burst of motion lasts a few frames, and a loss in it costs
+many times more than before and after.
+"""
 DRAWS = 3
 EVENT_STRIDE = 15
 """Pictures between those whose damage is followed."""
@@ -97,7 +98,7 @@ class Receiver:
         self._decoder = decoder or _core.HybridDecoder()
 
     def show(self, frame: Frame, received: list[int] | None = None) -> np.ndarray | None:
-        """Decode what arrived of a frame, all of it if nothing is named; `None` before the first picture."""
+        """Decodes the received packets of a frame, all of them if none is named; `None` before the first picture."""
         packets = frame.packets if received is None else [frame.packets[packet] for packet in received]
         if packets:
             self._decoder.decode(packets)
@@ -177,7 +178,7 @@ def _cells(frames: list[Frame], pictures: Pictures, full: Pictures, which: range
 
 
 def _keys(pictures: Pictures, full: Pictures, share: float, random: np.random.Generator) -> dict[str, np.ndarray]:
-    """Key frames, and what it costs if the first picture of a call arrives in part."""
+    """Key frames, and the cost if the first picture of a call arrives in part."""
     which = range(0, len(pictures.luma), KEY_STRIDE)
     frames, damage = [], []
     for index in which:
@@ -259,8 +260,9 @@ def _without_reports(
 def _reported(
     pictures: Pictures, share: float, frames: list[Frame], events: list[Any], random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The share of the damage that is left in the first frame that is coded after the report of it, and from each frame
-    to the next from then on: the encoder has the same budget, and corrects with it what it now knows of."""
+    """The share of the damage that is left in the first frame coded after its report, and from each frame to the next
+    from then on. The encoder has the same budget, and corrects the reported damage with it.
+    """
     carried, inherited = np.full((2, 2), 1e-12), np.zeros((2, 2))
     for index, before, stream in events:
         if index + REPORT_AFTER + FOLLOWED > len(frames):

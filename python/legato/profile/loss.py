@@ -138,8 +138,8 @@ def _persistence(
 ) -> np.ndarray:
     """The share of the damage that the next frame inherits, [hit itself or whole, SSIM or MSE].
 
-    Runs of lossy and then clean frames, fitted by least squares to D_t = rho D_{t-1} + hit. A frame that is
-    hit inherits less: part of what is lost was damaged before.
+    Runs of lossy and then clean frames, fitted by least squares to D_t = rho D_{t-1} + hit. A frame that is hit
+    inherits less: part of the lost area was damaged before.
     """
     qp, period = LEVELS[1], 2 + RUN_LOSSY + RUN_CLEAN
     count = len(pictures.luma)

@@ -29,11 +29,11 @@ from legato.profile.tables import (
 from legato.profile.x264 import X264
 
 ENCODERS = ("x264", "openh264")
-"""What is measured if nothing else is asked for; `hybrid_tables.NAME` on demand."""
+"""The encoders measured by default; `hybrid_tables.NAME` on demand."""
 HEIGHTS = (180, 270, 360, 540, 720, 1080)
 
 Progress = Callable[[str, float], None]
-"""Called with what was done and the share of the work that is done, 0 to 1."""
+"""Called with the finished step and the share of the work that is done, 0 to 1."""
 
 
 def profile_clip(

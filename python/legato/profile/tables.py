@@ -18,7 +18,7 @@ LEVELS = tuple(range(14, 51, 4))
 LEAD_IN_FRAMES = 4
 """Coded before the first measured frame, so that it too is predicted from its neighbour."""
 KEY_STRIDE = 8
-"""Pictures between those that are coded as key frames."""
+"""Pictures between key frames."""
 
 
 class X264Stream:
@@ -132,10 +132,9 @@ def ssim_to_db(ssim: np.ndarray) -> np.ndarray:
 def satd(library: X264, clip: Clip, pictures: Pictures) -> tuple[np.ndarray, np.ndarray]:
     """x264's own complexity of every picture: (predicted from the one before, key frames).
 
-    x264's rate control steers by the cost its lookahead finds on the source pictures. It does
-    not report it, but with `qcomp` 0 and a constant rate factor the quantiser of a frame is proportional to
-    the cost blurred over the last frames, and the statistics report the quantiser to 0.01, so
-    the blur can be removed.
+    x264's rate control steers by the cost its lookahead finds on the source pictures. It does not report it. But with
+    `qcomp` 0 and a constant rate factor the quantiser of a frame is proportional to the cost blurred over the last
+    frames. The statistics report the quantiser to 0.01, so the blur can be removed.
     """
     keys = list(range(0, len(pictures.luma), KEY_STRIDE))
     # The quantisers of a stream's start are not free: the first picture comes again until that is forgotten.
@@ -151,7 +150,7 @@ _SETTLE = 10
 
 
 def _satd_of(library: X264, clip: Clip, pictures: Pictures, order: list[int], first: float | None) -> np.ndarray:
-    """The costs along `order`, all key frames, or (where the `first` one's cost is known) all others predicted."""
+    """The costs along `order`, all key frames, or (where the `first` one's cost is given) all others predicted."""
     options: dict[str, object] = {"crf": _CRF, "qcomp": 0, "qpstep": 69}
     if first is None:
         options["keyint"] = 1

@@ -1,6 +1,5 @@
-"""libx264 through ctypes, with what measuring needs: forced QPs, forced key frames, live changes of
-bitrate and VBV, the slices of a frame, the picture as the decoder will see it, and the encoder's own
-mean QP.
+"""libx264 through ctypes, with the controls of a measurement: forced QPs, forced key frames, live changes of bitrate
+and VBV, the slices of a frame, the picture as the decoder will see it, and the encoder's mean QP.
 
 libx264 is GPL and no part of Legato: it is found at run time, in PyAV's wheel or on the system, and
 only the interface is described here. Everything that has a name is set by name through the

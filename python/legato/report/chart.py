@@ -1,4 +1,4 @@
-"""Lines over time: as SVG for a page or a file of its own, and in a terminal with braille dots.
+"""Lines over time: as SVG for a page or a separate file, and in a terminal with braille dots.
 
 A page's style (``templates/page.css``) gives a line its colour by its class. Reports draw with D3 in the reader's
 browser (:mod:`legato.report`), everything else is drawn here.

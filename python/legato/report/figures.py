@@ -1,8 +1,8 @@
 """What the charts across calls are drawn from: one point per call, or a sample and quantiles of them.
 
-A report of a few thousand calls holds every one. Above `MAX_POINTS`, whole conditions are sampled by their hash
-(so the same file comes out every time, and controllers stay paired), and the distributions are drawn from
-quantiles, taken over all calls or over a larger sample (`MAX_RANKED`).
+A report of a few thousand calls holds every one. Above `MAX_POINTS`, whole conditions are sampled by their hash, so the
+same file comes out every time, and controllers stay paired. The distributions are drawn from quantiles, taken over all
+calls or over a larger sample (`MAX_RANKED`).
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class LiveLinks:
 
 
 def live_links(store: Store, baseline: str) -> LiveLinks | None:
-    """None where no link is dead for a second, or where that is not known."""
+    """None where no link is dead for a second, or where dead time is not recorded."""
     dead = f"{store.column('dead_link_s')} > 0"
     counted = f"SELECT count(*) FILTER ({dead}), count(*), count(DISTINCT network) FILTER ({dead}) FROM summary"
     [(dead_calls, calls, networks)] = store.rows(counted)

@@ -1,7 +1,7 @@
 """Pages: each one self-contained HTML file, filled in by a template of ``templates/``.
 
-Jinja2 escapes what it inserts. Text that holds markup of its own is a :class:`markupsafe.Markup`, and what is
-formatted into one is escaped too.
+Jinja2 escapes all inserted text. Text that holds markup is a :class:`markupsafe.Markup`, and values formatted into one
+are escaped too.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def counted(number: int, what: str) -> str:
 def write_sections(
     path: str | Path, title: str, introduction: Sequence[str], sections: Sequence[Section], *, kind: str = ""
 ) -> Path:
-    """Write a page of one section after the other; ``kind`` stands beside the product's name."""
+    """Write a page of one section after the other; ``kind`` follows the product's name."""
     return write(path, "sections.html", title=title, introduction=introduction, sections=sections, kind=kind)
 
 

@@ -1,4 +1,4 @@
-"""The result in plain words, computed: what each controller did, and what can be told apart.
+"""The result in plain words, computed: the behaviour of each controller, and the significant differences.
 
 A difference is reported only where its paired 95 % interval excludes zero; the rest is called undecided.
 Controllers are set in `**` (a terminal may drop them, the page colours them).
@@ -25,7 +25,7 @@ _SHARES = {_ON_TIME: "frames on time (150 ms)", "stall_ratio": "time stalled"}
 
 
 def reading(summary: Summary) -> tuple[list[str], list[str]]:
-    """Two lists of sentences: what was seen, and what that says. Needs the key metrics in `summary`."""
+    """Two lists of sentences: observations, and conclusions. Needs the key metrics in `summary`."""
     few = len(summary.rows) <= MAX_NAMED
     seen = [_what_it_did(row, _delay(summary)) for row in summary.rows] if few else _extremes(summary)
     calls = {row.calls for row in summary.rows}
@@ -49,7 +49,7 @@ def _delay(summary: Summary) -> str:
 
 
 def _judged(summary: Summary) -> dict[str, str]:
-    """The figures that are compared, with what they are called."""
+    """The compared figures, with their labels."""
     delay = _delay(summary)
     return {_QUALITY: "SSIM as viewed", **({delay: _DELAYS[delay]} if delay else {}), **_SHARES}
 

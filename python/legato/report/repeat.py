@@ -20,10 +20,10 @@ class UserFile:
     """A file that did not come with Legato."""
 
     name: str
-    """Its whole path, or its name in the plan where the path is not known."""
+    """Its whole path, or its name in the plan where there is no path."""
     sha256: str
     problem: str | None
-    """What is no longer as it was when the run was made."""
+    """The files that have changed since the run was made."""
 
 
 def command(run: RunFolder) -> str | None:

@@ -1,9 +1,8 @@
 """How flows share the link: the flows of sessions in which calls share it with each other, or with TCP and UDP.
 
-One session per controller, the first of each run folder. Each link is a stack of what came out of it, flow by flow,
-under its capacity. Which flows pass which link stands in the scenario; the capacity is what calls that pass this link
-alone recorded, or the scenario's constant one. Feedback and acknowledgements are not in the stacks: they are
-not recorded over time.
+One session per controller, the first of each run folder. Each link is a stack of its output, flow by flow, under its
+capacity. The scenario says which flows pass which link. The capacity is the record of calls that pass this link alone,
+or the scenario's constant one. Feedback and acknowledgements are not in the stacks: they are not recorded over time.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from legato.results.store import Store, parquet
 MAX_SESSIONS = 12
 """Controllers whose sessions are drawn."""
 MAX_LINKS = 2
-"""Links drawn of one session: those that are fullest, and none that is half as full as the first."""
+"""Links drawn of one session: the fullest, and none that is half as full as the first."""
 MAX_BINS = 240
 """Points of a stack."""
 
@@ -153,14 +152,14 @@ def _figures(*values: float | None) -> dict[str, float | None]:
 
 
 def _rates(store: Store, run: RunFolder, session: int, flow: _Flow, bin_ms: int, bins: int) -> list[int | None]:
-    """What arrived of a flow, in kbit/s, over the session; null where it does not live."""
+    """The arrivals of a flow, in kbit/s, over the session; null where it does not live."""
     start_ms = round(flow.start_s * 1000)
     if flow.call is not None:
         source = f"{parquet(_part(run, 'series', flow.call))} WHERE call = {flow.call}"
     else:
         parts = sorted(run.path.glob("traffic_series/*.parquet"))
         source = f"{parquet(parts)} WHERE session = {session} AND flow = ?"
-    # A bin that a flow enters or leaves has what it sent in it over the whole bin: stacks add up.
+    # In a bin that a flow enters or leaves, its bytes count over the whole bin: stacks add up.
     found = dict(
         store.rows(
             f"SELECT ({start_ms} + time_ms) // {bin_ms} AS bin, "

@@ -1,8 +1,8 @@
 """The time lines of single calls, packed small.
 
 Every figure becomes an integer in a small unit (kbit/s, ms, 0.1 %, 0.01 dB) and is written as the difference to the
-one before, nulls kept: about 15 kB per call of a minute. Calls are chosen condition by condition, so that what is
-shown for one controller can be put above the others; across conditions, traces take turns.
+one before, nulls kept: about 15 kB per call of a minute. Calls are chosen condition by condition, so that the time
+lines of one controller can be put above the others; across conditions, traces take turns.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def deltas(values: Sequence[int | None]) -> list[int | None]:
 
 
 def compact(value: Any) -> str:
-    """JSON without blanks that may stand inside a <script> element."""
+    """JSON without blanks, safe inside a <script> element."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 

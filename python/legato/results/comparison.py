@@ -203,8 +203,9 @@ def _paired_totals(
 def _group_totals(
     store: Store, metrics: Sequence[Metric], networks: int, where: str = "", less: str | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sums and numbers of the non-null figures, or of their differences to those that the controller `less` has in the
-    same condition: two arrays (variants, groups, metrics)."""
+    """Sums and numbers of the non-null figures, or of their differences to the controller `less` in the same condition:
+    two arrays (variants, groups, metrics).
+    """
     group = "network" if networks <= stats.EXACT_GROUPS else f"network % {stats.BLOCKS}"
     # Columns that a run does not have are one null between them.
     columns = list(dict.fromkeys(store.column(metric.column) for metric in metrics))

@@ -28,7 +28,7 @@ MEASURES = (
 
 
 def ceiling(variants: Sequence[str], baseline: str) -> str | None:
-    """The variant that is the ceiling, if it ran beside a baseline."""
+    """The variant that is the ceiling, if it ran with a baseline."""
     return next((name for name in variants if base_name(name) == CEILING and name != baseline), None)
 
 

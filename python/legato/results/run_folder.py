@@ -1,6 +1,6 @@
 """A run folder on disk (docs/reference/run-folder.md): its manifest, its plan and the files of its tables.
 
-Nothing here reads a table; see store.py. What is wrong with a folder is said in one line that names the file.
+Nothing here reads a table; see store.py. One line that names the file reports the fault of a folder.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_JSON_BYTES = 256 << 20
 
 @dataclass(frozen=True)
 class RunFolder:
-    """One run: what was asked for, and where the tables lie."""
+    """One run: its plan, and the places of its tables."""
 
     path: Path
     manifest: dict[str, Any]

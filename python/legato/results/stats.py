@@ -1,14 +1,14 @@
 """Means with intervals, and paired differences, over networks.
 
 Calls over the same network are alike, whatever their clips and seeds: thirty seeds of one trace say a lot about that
-trace and nothing about the next one. What is independent is the *network*: a trace, or, where a scenario draws its
-network, a seed. An interval is therefore made from one total per network and says what other networks like these would
-give, with the same clips; clips and seeds within a network make its total more exact, and are no sample of their own.
-That is the ultimate cluster of survey statistics: the spread of the totals holds all that varies within them.
+trace and nothing about the next one. The independent unit is the *network*: a trace, or, where a scenario draws its
+network, a seed. An interval is therefore made from one total per network and predicts other networks like these, with
+the same clips. Clips and seeds within a network make its total more exact, but are no separate sample. That is the
+ultimate cluster of survey statistics: the spread of the totals holds all that varies within them.
 
-A mean over calls is a ratio of two totals (the sum of a figure, the number of calls that have it), and every other
-figure here is smooth in such totals, so each network has an *influence*: by how much the figure moves with its weight.
-From these come the standard error, the degrees of freedom (of as many networks as the shares of the calls are worth,
+A mean over calls is a ratio of two totals (the sum of a figure, the number of calls that have it). Every other figure
+here is smooth in such totals, so each network has an *influence*: by how much the figure moves with its weight. From
+these come the standard error, the degrees of freedom (of as many networks as the shares of the calls are worth,
 [kish1965]) and the skewness. Two intervals are made of them, and the one given spans both:
 
 - Student's, which is right for symmetric differences and too short on the long side of skewed ones;
@@ -19,7 +19,7 @@ Which one fits cannot be seen from five networks. `legato_studies.pages.interval
 on differences of known truth; docs/measured/intervals.md has its table. Below `FEWEST` networks there is no interval:
 its length would rest on the assumed shape alone.
 
-Memory does not grow with the run: up to `EXACT_GROUPS` networks each is a group of its own; above, networks are dealt
+Memory does not grow with the run. Up to `EXACT_GROUPS` networks each is a separate group. Above, networks are dealt
 into `BLOCKS` groups by a hash, whose totals are near normal and give the same interval (a test holds it to 10 %).
 Differences are taken within a condition before they are added up, so that what makes a network, a clip or a seed hard
 for both controllers cancels.
@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 FEWEST = 5
 """Independent groups below which there is no interval."""
 EXACT_GROUPS = 1_024
-"""Networks up to which each is a group of its own."""
+"""Networks up to which each is a separate group."""
 BLOCKS = 512
 """Groups that more networks than that are dealt into."""
 CONFIDENCE = 0.95
@@ -152,7 +152,7 @@ def paired_differences(totals: Array, counts: Array, baseline_totals: Array, bas
 
 
 def differences(totals: Array, counts: Array, baseline_totals: Array, baseline_counts: Array) -> tuple[Array, Array]:
-    """Totals and counts of (these − the baseline's), where only those of groups are known.
+    """Totals and counts of (these − the baseline's), where there are only those of groups.
 
     A group with fewer figures on one side than on the other still counts: its difference is that of the two group
     means, weighted by the smaller number.
@@ -181,7 +181,7 @@ def _moments(influence: Array, shares: Array, effective: float) -> tuple[float, 
     # A group pulls the mean towards itself, and more so the larger its share: unbiased where groups have one variance.
     spread = influence / np.sqrt(np.maximum(1 - 2 * shares + (shares**2).sum(), 1e-12))
     variance = float((spread**2).sum())
-    # The skewness of few values is smaller than that of what they came from.
+    # The skewness of few values is smaller than that of their distribution.
     unbiased = math.sqrt(effective * (effective - 1)) / (effective - 2) if effective > 2 else 0.0
     return variance, unbiased * float((spread**3).sum())
 

@@ -1,8 +1,8 @@
 """Run folders as one table: DuckDB over the Parquet files, several folders merged.
 
-A *variant* is what a report calls a controller. It is the controller's name, except where the same controller
-appears in several folders that are not shards of one sweep (another scenario or version, or a call of the same
-trace, clip and seed in both): then the folder's name goes with it, and the two are compared instead of mixed.
+A *variant* is what a report calls a controller. It is the controller's name. If the same controller appears in several
+folders that are not shards of one sweep (another scenario or version, or a call of the same trace, clip and seed in
+both), the folder's name goes with it, and the two are compared instead of mixed.
 
 A *condition* is one trace, clip and seed, and where calls share a session one of its flows: what differs between two
 variants in the same condition is the variant. A *network* is what conditions are independent of each other by
@@ -56,7 +56,7 @@ class Store:
         """Whether they are in `summary` because that was asked for."""
         self.columns: frozenset[str] = self._create_summary(with_late=late_calls)
         self.none_counts = False
-        """Whether no call counts; `summary` then has those that do not, to be shown and not to be averaged."""
+        """Whether no call counts; `summary` then has the calls that do not, to be shown and not to be averaged."""
         if any(self.late) and not late_calls and self.rows("SELECT count(*) FROM found")[0][0] == 0:
             self.none_counts = True
             self._create_summary(with_late=True)
@@ -78,7 +78,7 @@ class Store:
 
     def column(self, name: str) -> str:
         """SQL of a figure of `summary` as a double; null where the run does not have the column."""
-        # What is not finite is absent too: one such figure must not swallow every mean.
+        # Values that are not finite are absent too: one such figure must not swallow every mean.
         finite = f'CASE WHEN isfinite("{name}"::DOUBLE) THEN "{name}"::DOUBLE END'
         return finite if name in self.columns else "NULL::DOUBLE"
 

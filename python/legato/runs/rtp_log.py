@@ -6,11 +6,11 @@ Written after the call from the ``packets`` and ``frames`` tables of a run (``lo
 
 At both ends, time is simulated time from the start of the call, without the offset and drift of the receiver's clock.
 Fields that a run folder lacks are derived: packets of a stream are numbered from 0 in the order of departure
-(retransmissions and padding share one stream); the timestamp of video and its retransmissions is the capture time on a
-90 kHz clock, that of audio is the departure on a 48 kHz clock; the marker is set on the last packet of a frame.
+(retransmissions and padding share one stream). The timestamp of video and its retransmissions is the capture time on a
+90 kHz clock, that of audio is the departure on a 48 kHz clock. The marker is set on the last packet of a frame.
 
 The RFC asks for RTCP as well but defines no format. Here each packet of a compound has one line, for compounds that
-left this end and for those that arrived there (table ``rtcp``). Its packet type, 200 or above, takes the place of the
+left this end and compounds that arrived there (table ``rtcp``). Its packet type, 200 or above, takes the place of the
 payload type; sequence number, timestamp and marker are 0; the size is that of the whole packet.
 """
 

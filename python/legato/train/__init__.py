@@ -1,7 +1,7 @@
 """Training: one readable file per algorithm, one folder per run. Needs the extra: ``pip install legato-rtc[train]``.
 
 Start with :mod:`legato.train.ppo` for the algorithm, :mod:`legato.train.run` for the run around it, and
-:mod:`legato.train.recipes` for what is trained.
+:mod:`legato.train.recipes` for the policies.
 """
 
 from __future__ import annotations

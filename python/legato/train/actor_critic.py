@@ -1,16 +1,16 @@
 """Actor and critic: the network that acts, and the one that predicts the return.
 
-The actor is the network of ``policy.toml``'s layer table, which is what is deployed. The critic has the same layers
-and one linear output; or (``shared_until``) both stand on the first layers of one network, as R3Net's do. A hidden
-state is a tuple, one tensor ``(N, H)`` or ``None`` for each network here.
+The actor is the network of ``policy.toml``'s layer table, the deployed network. The critic has the same layers and one
+linear output; or (``shared_until``) both share the first layers of one network, as R3Net's do. A hidden state is a
+tuple, one tensor ``(N, H)`` or ``None`` for each network here.
 
-Continuous actions are clamped to their range only where they meet the environment: what is learned from is what was
-drawn. A last layer that is a softmax is left out in training, as it changes no order. So is a sigmoid, if asked for
+Continuous actions are clamped to their range only where they meet the environment: training uses the drawn actions. A
+last layer that is a softmax is left out in training, as it changes no order. So is a sigmoid, if asked for
 (``explore_in_logits``): noise is then a factor on small actions and not a term, and no draw is out of range.
 
-The critic's output is in units of the returns seen so far, ``(value - mean) / std``, and when mean and standard
-deviation move, its last layer is adjusted so that every value stays what it was ([hasselt2016], "PopArt"). A reward
-in thousands of kbit/s and one in thousandths are learned alike.
+The critic's output is in units of the returns seen so far, ``(value - mean) / std``. When mean and standard deviation
+move, its last layer is adjusted so that every value stays ([hasselt2016], "PopArt"). A reward in thousands of kbit/s
+and one in thousandths are learned alike.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class ActorCritic(nn.Module):  # type: ignore[misc] # torch is not there to be r
         self.actor = Network(_standing_on(acting, shared))
         self.critic = Network(_standing_on(judging, shared))
         _draw_weights(self.trunk, math.sqrt(2), random)
-        _draw_weights(self.actor, 0.01, random)  # the first actions hardly depend on what is seen
+        _draw_weights(self.actor, 0.01, random)  # the first actions hardly depend on the observation
         _draw_weights(self.critic, 1.0, random)
         with torch.no_grad():
             self.actor.tensors()[f"{self.actor.last}.bias"].fill_(settings.initial_output)
@@ -188,7 +188,7 @@ class ActorCritic(nn.Module):  # type: ignore[misc] # torch is not there to be r
 
     @without_gradients
     def take_returns(self, returns: Tensor) -> None:
-        """Move the critic's units towards the returns of a round; its values stay what they were."""
+        """Move the critic's units towards the returns of a round; its values stay."""
         # [hasselt2016], proposition 1: W' = W s / s', b' = (s b + m - m') / s'
         weight = max(_RETURNS_WEIGHT, 1 / (1 + float(self.returns_seen)))
         self.returns_seen += 1

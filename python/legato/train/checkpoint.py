@@ -1,6 +1,6 @@
 """A training's state in one file: tensors in safetensors, everything else as JSON in its header. Never pickle.
 
-Written beside the old file and moved over it, so that a kill at any moment leaves one of the two intact.
+Written next to the old file and moved over it, so that a kill at any moment leaves one of the two intact.
 """
 
 from __future__ import annotations

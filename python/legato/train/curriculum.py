@@ -1,9 +1,9 @@
 """A curriculum: train where a rule-based controller still does better ([xia2022], Genet).
 
 What Genet believes: on a network where a policy lags far behind a simple baseline it can improve; on one that is merely
-hard it may not. At the beginning of each leg the gap, the baseline's reward minus the policy's, is
-measured on several families of networks; the one with the widest gap is promoted and gets a share of the training from
-then on. The rest goes to the recipe's own distribution, so that what was learned is not forgotten.
+hard it may not. At the beginning of each leg the gap, the baseline's reward minus the policy's, is measured on several
+families of networks. The one with the widest gap is promoted and gets a share of the training from then on. The rest
+goes to the recipe's distribution, so that the policy does not forget it.
 
 Missing: Genet searches a continuous space of networks by Bayesian optimisation; here the families are a list.
 """
@@ -75,7 +75,7 @@ class GapCurriculum:
         return {"promoted": self.promoted}
 
     def restore(self, facts: Mapping[str, Any]) -> None:
-        """Restore what was saved."""
+        """Restore a saved state."""
         self.promoted = list(facts["promoted"])
 
     def _gap(self, name: str, actor: Any) -> float:

@@ -2,7 +2,7 @@
 
 ``draw`` gives an action for each output, ``best`` the likeliest one, ``log_prob`` the logarithm of how likely one was,
 ``entropy`` the mean entropy in nats; ``renew`` is called when calls start anew.
-Own and not ``torch.distributions``, which takes no generator: a training draws from one stream of its own.
+Not ``torch.distributions``, which takes no generator: a training draws from one private stream.
 Shapes: ``out`` is ``(..., O)``, an action ``(..., 1)`` (Gaussian) or ``(...)`` (categorical), the rest ``(...)``.
 """
 

@@ -63,7 +63,7 @@ class GuidedPpo(Ppo):
         return super().learn(last_value, share_done)
 
     def labels(self, capacity_ahead_bps: Tensor, queue_delay_s: Tensor) -> Tensor:
-        """What the actor's output should be; NaN where the capacity is not known."""
+        """The actor's target output; NaN where the capacity is unknown."""
         s = self.settings
         ratio = (s.guide_ratio - s.drain_per_s * queue_delay_s).clamp(min=0.1)
         share = ratio * capacity_ahead_bps / s.full_scale_bps

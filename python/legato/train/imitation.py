@@ -1,4 +1,4 @@
-"""Interactive imitation: Concerto's training. Play, ask the expert what it would have done, learn that, play again.
+"""Interactive imitation: Concerto's training. Play, ask the expert for its action, learn that, play again.
 
 The expert is the simulator, which knows what the network can carry. Each of ``loops`` rounds of supervision plays all
 environments with a mixture: the expert decides with probability ``beta``, otherwise the learner; in the first loop,
@@ -15,8 +15,8 @@ How we read [concerto] section 3.3 where it is open:
 - eq. (7) needs a gradient, which an argmax lacks: there the policy is the mean rate of its distribution. Predecessors
   are computed with the current weights (or those of the epoch's beginning, ``smooth_refresh``) and held fixed. In
   eq. (4) the policy is the argmax, as printed.
-- Rates are in units of ``unit_mbps``. In Mbit/s, where no squared error exceeds 6.25, C = 8 drowns it as C = 100 does;
-  in steps of 0.1 Mbit/s C = 8 is an error of 3 steps and C = 100 one of 10, which is what the paper's Table 3 compares.
+- Rates are in units of ``unit_mbps``. In Mbit/s, where no squared error exceeds 6.25, C = 8 drowns it as C = 100 does.
+In steps of 0.1 Mbit/s C = 8 is an error of 3 steps and C = 100 one of 10, the two that the paper's Table 3 compares.
 - The learning rate is multiplied by 0.6 each loop, and the 20 epochs are those of all loops together.
 - "L2 normalization" of the last layer is a penalty on its weights.
 
@@ -58,7 +58,7 @@ class Settings:
     """Share of decisions that the expert takes."""
     smile: bool = False
     """Whether the learners of all earlier loops play, as in SMILE, and the expert's share is ``beta`` to the power of
-    the loop; otherwise the newest learner plays beside a constant share."""
+    the loop; otherwise the newest learner plays with a constant share of the expert."""
     aggregate: bool = True
     """Whether a loop also learns from the states of earlier ones."""
     minibatch: int = 32
@@ -92,7 +92,7 @@ class Settings:
 
 
 class Classifier(nn.Module):  # type: ignore[misc] # torch is not there to be read
-    """The network as a classifier; what is evaluated and exported."""
+    """The network as a classifier, for evaluation and export."""
 
     def __init__(self, layers: Sequence[Mapping[str, Any]], actions: Discrete) -> None:
         super().__init__()

@@ -1,9 +1,9 @@
 """Learning in real calls: a policy's weights are replaced between two decisions while the call goes on ([zhang2020]).
 
 What learns and by which rule is the same as in simulated calls (:mod:`legato.train.online`): PPO on rounds of about ten
-seconds, under a safeguard, each user's weights averaged with the others' after every call. What differs is that a call
-cannot stop: it hands over each interval as it is finished, a thread beside it learns and gives weights back, and
-neither waits for the other. Decisions are judged by the weights that drew them, which may be a round old.
+seconds, under a safeguard, each user's weights averaged with the others' after every call. But a call cannot stop: it
+hands over each interval as it is finished, a second thread learns and gives weights back, and neither waits for the
+other. Decisions are judged by the weights that drew them, which may be a round old.
 
 A user is a link of the plan: its calls are those of the plan's seeds. The folder is::
 
@@ -54,7 +54,7 @@ _NICE = 10
 
 @dataclass(frozen=True)
 class CallLearned:
-    """What came of a call."""
+    """The outcome of a call."""
 
     session: int
     user: int
@@ -64,7 +64,7 @@ class CallLearned:
     rounds: int
     """Rounds learned from, those after the call's end too."""
     weights_used: int
-    """The newest weights that decided in the call: 0 are those that it began with."""
+    """The newest weights that decided in the call: 0 are the initial ones."""
     reward: float
     """Per decision."""
     takeovers_per_min: float
@@ -81,7 +81,7 @@ class _Known(Intervals):
 
 
 class LearningInCalls:
-    """The users of a plan's real calls, and where they keep what they have learned.
+    """The users of a plan's real calls, and where they keep their policies.
 
     Args:
         plan: of one learned controller at the sender.
@@ -142,7 +142,7 @@ class LearningInCalls:
 
     @contextmanager
     def during(self, plan: Plan, number: int) -> Iterator[_core.LiveExchange]:
-        """Learn from session ``number`` while it is called; what was learned is kept if nothing fails."""
+        """Learn from session ``number`` while it is called; the new weights are kept if nothing fails."""
         user, call = self._user(plan, number), self._call(plan, number)
         learner = self._learners[user]
         text, weights = policy_folder.packed(self._manifest, self._layers, _arrays(learner.agent))
@@ -266,7 +266,7 @@ class _Round:
 
 
 class _Beside(threading.Thread):
-    """Learns from a call beside it."""
+    """Learns from a call while it runs."""
 
     def __init__(self, learner: _Learner, exchange: _core.LiveExchange, pack: Any, reward: Any) -> None:
         super().__init__(name="legato-learner", daemon=True)
@@ -282,7 +282,7 @@ class _Beside(threading.Thread):
         rewards.forget(reward, np.ones(1, np.bool_))
 
     def run(self) -> None:
-        """Until the call is over, and what it left is learned from."""
+        """Until the call is over and its last intervals are used."""
         with suppress(AttributeError, OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
         try:

@@ -24,7 +24,8 @@ class Learner(ABC):
 
     settings: Any
     agent: nn.Module
-    """What is evaluated and exported, as :class:`legato.train.evaluation.Actor` has it; and ``actor_tensors()``."""
+    """The policy for evaluation and export, as :class:`legato.train.evaluation.Actor` has it; and ``actor_tensors()``.
+    """
     adam: Optimizer
     random: Generator
     rounds_done: int = 0
@@ -49,7 +50,7 @@ class Learner(ABC):
         return {"rounds_done": self.rounds_done}
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        """Continue from what was saved; the next call must be :meth:`begin`."""
+        """Continue from a saved state; the next call must be :meth:`begin`."""
         self.agent.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("agent.")})
         moments: dict[int, dict[str, Tensor]] = {}
         for name, tensor in tensors.items():

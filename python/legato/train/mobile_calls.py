@@ -1,8 +1,8 @@
 """The calls that Concerto and RL-V train in, and the expert that Concerto imitates.
 
 Networks are windows of recorded 3G, 4G and Wi-Fi links (:mod:`legato.links`), the scenario is ``mobile``.
-The expert of [concerto] section 3.1 "follows the bandwidth but remains slightly lower": it knows what the bottleneck
-will pass in the second to come and chooses the highest bitrate, in steps of 0.1 Mbit/s, that is no more than a share of
+The expert of [concerto] section 3.1 "follows the bandwidth but remains slightly lower": it knows the bottleneck's
+capacity in the coming second. It chooses the highest bitrate, in steps of 0.1 Mbit/s, that is no more than a share of
 it. Its choice for an observation is that of the interval to come, which the row of the step that ended with the
 observation holds.
 """
@@ -26,9 +26,10 @@ from legato.links import TUNED, VALIDATION, Part, access_networks
 STEP_MBPS = 0.1
 CHOICES = 26
 SHARE_RATIO = 0.65
-"""Of the bottleneck's capacity. The expert's own reward on windows for validation is 4.202 at 0.6, 4.224 at 0.7, 4.227
-at 0.8, 4.216 at 0.9; but a learner that cannot see the future errs, and learns more from an expert that leaves room:
-trained alike, 4.078 with 0.65, 4.052 with 0.8."""
+"""Of the bottleneck's capacity. The expert's reward on windows for validation is 4.202 at 0.6, 4.224 at 0.7, 4.227 at
+0.8, 4.216 at 0.9. But a learner that cannot see the future errs, and learns more from an expert that leaves room:
+trained alike, 4.078 with 0.65, 4.052 with 0.8.
+"""
 DECISIONS = 59
 """Per call of 60 s: one after each second but the last."""
 WINDOWS = {TUNED: 36, VALIDATION: 9}
@@ -77,11 +78,11 @@ def expert_choice(capacity_bps: NDArray[np.float32], share_ratio: float) -> NDAr
 
 
 class ExpertCalls(VectorWrapper):
-    """Calls that report what the expert would do: ``info["expert_action"]`` beside every observation.
+    """Calls that report the expert's action: ``info["expert_action"]`` with every observation.
 
-    The first observation of a call has no row before it. The capacity does not depend on what is decided, so a call is
-    begun, a second of it is played to see what the bottleneck passes in it, and the same call is begun again. A play
-    may be no longer than a call: what the expert would do about the one that follows is not known.
+    The first observation of a call has no row before it. The capacity does not depend on the decisions. So a call is
+    begun, a second of it is played to see the bottleneck's capacity, and the same call is begun again. A play may be no
+    longer than a call: the expert's action in the next one is unknown.
     """
 
     def __init__(self, env: CallVectorEnv, share_ratio: float = SHARE_RATIO) -> None:

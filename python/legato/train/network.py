@@ -2,7 +2,7 @@
 
 Every kind of layer the engine has: dense, GRU and convolutions of one and two dimensions, over slices of the
 observation and of earlier layers. Tensors have the names and layouts of the weights file (``hidden1.weight``,
-``memory.weight_ih``), so that what was trained is what is deployed.
+``memory.weight_ih``), so that the trained network is the deployed one.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _gathered(texts: Sequence[str], known: Mapping[str, Tensor]) -> Tensor:
 def through(gru: nn.GRU, x: Tensor, hidden: Tensor, starts: Tensor | None) -> tuple[Tensor, Tensor]:
     """A GRU over sequences in which episodes may begin anywhere; its outputs, and the states at the end.
 
-    What follows a start becomes another sequence, from an empty state, so that one call computes all of them.
+    The steps after a start become another sequence, from an empty state, so that one call computes all of them.
 
     Args:
         gru: one layer.

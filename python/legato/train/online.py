@@ -1,9 +1,9 @@
 """Learning where it runs: a policy that goes on learning in the calls it decides ([zhang2020], OnRL).
 
-Each user's policy learns from that user's own calls, on that user's own network, while they run: every few seconds it
-takes some gradient steps and decides with the new weights from the next interval on. After each call the weights of all
-users are averaged and given back to them ([zhang2020] calls it federated). A safeguard bounds what exploring can do: a
-rule decides while the path is at risk, and each takeover costs reward.
+Each user's policy learns from that user's calls, on that user's network, while they run. Every few seconds it takes
+some gradient steps and decides with the new weights from the next interval on. After each call the weights of all users
+are averaged and given back to them ([zhang2020] calls it federated). A safeguard bounds what exploring can do: a rule
+decides while the path is at risk, and each takeover costs reward.
 
 Nothing learns unless :func:`learn_online` is called: a policy in a plan or a call never changes. The frozen policy
 meets the same calls under the same safeguard, so that what learning gained or cost is a paired difference.
@@ -49,7 +49,7 @@ class OnlineSettings:
             clip=0.1, initial_action_std=0.05, entropy_weight=0.0,
         )
     )  # fmt: skip
-    """``rollout`` decisions of 50 ms are about 10 s: what is learned from at once."""
+    """``rollout`` decisions of 50 ms are about 10 s: the batch of one round."""
     rounds_a_call: int = 3
     """With these, the 30 s of a call."""
 
@@ -71,7 +71,7 @@ class OnlineCall:
 
 @dataclass(frozen=True)
 class LearnedOnline:
-    """What came of it."""
+    """The outcome."""
 
     folder: Path
     calls: tuple[OnlineCall, ...]
@@ -159,7 +159,7 @@ def _facts(settings: OnlineSettings, seed: int) -> dict[str, Any]:
 
 
 class _User:
-    """A user: a learner of its own, and its calls."""
+    """A user: a learner and its calls."""
 
     def __init__(
         self,

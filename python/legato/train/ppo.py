@@ -6,7 +6,7 @@
 
 Two points on which training rate controllers depends:
 
-- A call that ran out of time is *truncated*: the value of what follows is that of ``info["final_obs"]``. Only after a
+- A call that ran out of time is *truncated*: the value of its future is that of ``info["final_obs"]``. Only after a
   *terminated* episode is that value zero.
 - Observations are never normalised by running statistics, which a deployed policy would lack: they are scaled where
   they are defined, in Rust. The critic adapts to the size of the rewards (actor_critic.py).
@@ -51,7 +51,7 @@ class Settings(actor_critic.Settings):
 
 
 class Rollout:
-    """The decisions of one round, overwritten by the next: environments may return views of their own memory."""
+    """The decisions of one round, overwritten by the next: environments may return views of their memory."""
 
     def __init__(self, rollout: int, envs: int, observation: int, *, discrete: bool) -> None:
         shape = (rollout, envs)
@@ -65,7 +65,7 @@ class Rollout:
         self.done = torch.zeros(shape, dtype=torch.bool)
         """Whether an action was the last of its episode."""
         self.final_values = torch.zeros(shape)
-        """Where done: the value of what follows, zero if the episode terminated."""
+        """Where done: the value of the future, zero if the episode terminated."""
         self.labels = torch.full(shape, math.nan)
         """What the actor's output should have been, for learners that know (guided.py); NaN: unknown."""
         self.hidden: Hidden = NO_STATE
@@ -82,7 +82,7 @@ class Batch(NamedTuple):
     values: Tensor
     """The critic's output when they were taken."""
     targets: Tensor
-    """What it should have been."""
+    """The target value."""
     starts: Tensor
     labels: Tensor
     hidden: Hidden = NO_STATE

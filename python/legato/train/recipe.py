@@ -50,7 +50,7 @@ class Recipe:
 
     name: str
     summary: str
-    """One line: what is trained, on what, with which reward."""
+    """One line: the policy, its training data and its reward."""
     manifest: Mapping[str, Any]
     """What policy.toml states of the controller: ``controller``, ``[observation]`` and ``[action]``."""
     layers: Sequence[Mapping[str, Any]]

@@ -9,8 +9,8 @@
     best.safetensors         the weights of the best evaluation
     policy/best  policy/last deployable: policy.toml, weights.safetensors, policy.onnx
 
-A run consists of legs of some rounds. Environments are reset at the beginning of each, seeded by the run's seed and
-the leg's number, and everything is saved at its end: a resumed run plays the same calls in the same order and ends with
+A run consists of legs of some rounds. Environments are reset at the beginning of each, seeded by the run's seed and the
+leg's number, and everything is saved at its end. So a resumed run plays the same calls in the same order and ends with
 the same weights as a run that was never stopped.
 
 Evaluations run in parallel with the next rounds, on a copy of the agent: gradient steps use one thread, so another

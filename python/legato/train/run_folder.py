@@ -1,4 +1,4 @@
-"""The folder of a training run, whatever the algorithm: what it holds, how it is opened, how far a run has got."""
+"""The folder of a training run, for any algorithm: its content, how it is opened, how far a run has got."""
 
 from __future__ import annotations
 

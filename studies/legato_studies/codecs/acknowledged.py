@@ -1,11 +1,11 @@
-"""H.264, VP8 and VP9 with reports, beside the hybrid codec with reports: docs/concepts/hybrid-codec.md's last tables.
+"""H.264, VP8 and VP9 with reports, against the hybrid codec with reports: docs/concepts/hybrid-codec.md's last tables.
 
     python -m legato_studies.codecs.acknowledged CLIP... --out table.md [--frames 96]
 
-Loss comes and goes every ten frames, each frame is reported three frames later, as over a round trip of 100 ms, and
-the figure is the mean SSIM in dB over the frames under loss (:mod:`legato_studies.codecs.reports`).
-OpenH264 codes pictures in slices, as many of eight as its rate control allows, at the bitrate that x264 spent on the
-clip; each slice is a packet, and FFmpeg conceals what is lost (``guess_mvs+deblock``).
+Loss comes and goes every ten frames, and each frame is reported three frames later, as over a round trip of 100 ms. The
+figure is the mean SSIM in dB over the frames under loss (:mod:`legato_studies.codecs.reports`). OpenH264 codes pictures
+in slices, as many of eight as its rate control allows, at the bitrate that x264 spent on the clip; each slice is a
+packet, and FFmpeg conceals lost ones (``guess_mvs+deblock``).
 
 - *no reports*: the encoder hears nothing;
 - *key frames*: a frame that is reported damaged is answered by a key frame, unless one is under way;
@@ -14,7 +14,7 @@ clip; each slice is a packet, and FFmpeg conceals what is lost (``guess_mvs+debl
 VP8 and VP9 by libvpx, where the build has it, do so with their golden and alternate references. Their frames are
 cut into packets of 1200 bytes and decoded if all of them came; else the last picture stays.
 
-Figures of each clip are kept beside the table: a run that was cut off goes on where it was.
+Figures of each clip are kept next to the table, so an interrupted run resumes.
 """
 
 from __future__ import annotations

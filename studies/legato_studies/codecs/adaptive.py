@@ -2,9 +2,9 @@
 
     python -m legato_studies.codecs.adaptive CLIP... --out tables.md [--frames 96]
 
-Clips, bytes per frame and quality are those of ``python -m legato_studies.codecs.hybrid``; what is lost, reported and
-counted: :mod:`legato_studies.codecs.reports`. Figures of each clip are kept beside the tables: a run that was
-cut off goes on where it was.
+Clips, bytes per frame and quality are those of ``python -m legato_studies.codecs.hybrid``; losses, reports and counts
+are those of :mod:`legato_studies.codecs.reports`. Figures of each clip are kept next to the tables, so an interrupted
+run resumes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The hybrid codec against x264: rate and quality, loss, what is left of a loss, speed, and budgets.
+"""The hybrid codec against x264: rate and quality, loss, its later damage, speed, and budgets.
 
     python -m legato_studies.codecs.hybrid CLIP... --out tables.md [--frames 96]
 
@@ -36,7 +36,7 @@ from legato_studies.codecs.reports import KEY_WORTH, LOSSES, REPORT_AFTER, WINDO
 
 KBPS = (300, 800)
 RUNS = 10
-"""Runs of loss per clip: each has a window of its own and loses other packets."""
+"""Runs of loss per clip: each has a separate window and loses other packets."""
 FIRST = 10
 """Frames of a stream's start that no figure counts: the key frame and what pays for it."""
 SLICES = 8
@@ -143,7 +143,7 @@ def _restored(pictures: Pictures, coded: list[Coded], first: int, loss: float, r
 
 
 def mean_db(pictures: Pictures, first: int, shown: list[np.ndarray]) -> float:
-    """SSIM of what was shown from a frame on."""
+    """SSIM of the pictures shown from a frame on."""
     return float(quality(pictures.luma[first : first + len(shown)], np.stack(shown))[0].mean())
 
 

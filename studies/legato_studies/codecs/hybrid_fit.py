@@ -22,7 +22,7 @@ from legato_studies import command
 from legato_studies.codecs.hybrid_truth import FRAMES, measured, modelled, plays
 
 SHARES = np.round(np.arange(0.4, 1.0001, 0.01), 2)
-"""Those that are tried."""
+"""The candidates."""
 
 
 def errors_db(path: Path, profile: Path, *, height: int, seeds: int, frames: int) -> np.ndarray:

@@ -2,10 +2,10 @@
 
     python -m legato_studies.codecs.hybrid_truth --clips bird.mkv foreman.mp4 --height 180 --out truth/
 
-Each clip is coded by the real codec along a random schedule of bitrates, its packets are lost by chance, each frame is
-reported three frames later, and what the receiver shows is compared with the clip. The model of the clip's profile
-plays the same schedule and loses as many packets of the same frames. Only tables are measured on the clip; the
-constants of the model (``crates/media/src/encoder/hybrid.rs``) were fitted on other clips.
+The real codec codes each clip along a random schedule of bitrates. Its packets are lost by chance, each frame is
+reported three frames later, and the receiver's picture is compared with the clip. The model of the clip's profile plays
+the same schedule and loses as many packets of the same frames. Only tables are measured on the clip; the constants of
+the model (``crates/media/src/encoder/hybrid.rs``) were fitted on other clips.
 
 The model knows how many packets of each frame are lost, not which. So the codec too plays each schedule several times
 with as many packets of each frame lost, others each time: what then differs between its pictures no such model can
@@ -85,7 +85,8 @@ class Verdict:
 @dataclass(frozen=True)
 class Play:
     """The codec along one schedule under loss: the bitrate of each frame, its bytes, how many of its packets came, and
-    SSIM in dB of what is shown (draws, frames); the draws differ in which packets are lost."""
+    SSIM in dB of the picture shown (draws, frames). The draws differ in which packets are lost.
+    """
 
     seed: int
     loss_ratio: float
@@ -117,7 +118,7 @@ def as_many(came: list[int], seed: tuple[int, ...]) -> Choice:
 def real(
     clip: Clip, pictures: Pictures, targets: np.ndarray, choice: Choice
 ) -> tuple[np.ndarray, np.ndarray, list[int]]:
-    """Bytes of each frame, SSIM in dB of what is shown, and how many of its packets came."""
+    """Bytes of each frame, SSIM in dB of the picture shown, and how many of its packets came."""
     stream, receiver = Stream(pictures), Receiver(pictures)
     order = contents(clip, len(targets))
     sizes, shown = [], []
@@ -140,7 +141,7 @@ def real(
 def modelled(
     profile: Path, height: int, targets: np.ndarray, came: list[int], *, later_ratio: float | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Bytes of the model's frames, and SSIM in dB of what is shown if so many packets of each come.
+    """Bytes of the model's frames, and SSIM in dB of the picture shown if so many packets of each come.
 
     `later_ratio` is the share that `hybrid_fit` fits.
     """

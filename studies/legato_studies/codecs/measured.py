@@ -1,8 +1,8 @@
-"""What is measured of codecs on clips: a part per clip, so that a run that was cut off goes on; and tables of it.
+"""Measurements of codecs on clips, one part per clip, so an interrupted run resumes; and tables of them.
 
-A part is that of its clip, its number of frames, the way of measuring and the codec: the codec's mark is taken from the
-packets that it makes of made-up pictures, and from what it shows where some are lost, so a part of another encoder or
-another concealment is not taken for one of this.
+Clip, number of frames, way of measuring and codec identify a part. The codec's mark comes from the packets that it
+makes of made-up pictures, and from its pictures where some are lost. So a part of another encoder or another
+concealment is not taken for one of this.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Parts:
         atomic.write_json(self._path(clip), list(rows))
 
     def measured(self, names: Sequence[str], measure: Callable[[Clip, Pictures], Iterable[Row]]) -> list[Row]:
-        """The figures of all these clips: those that are kept, the others measured and kept."""
+        """The figures of all these clips: from kept parts, or measured and kept."""
         rows: list[Row] = []
         for name in names:
             stem = Path(name).stem

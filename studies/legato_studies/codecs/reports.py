@@ -1,5 +1,5 @@
-"""What is left of the hybrid codec's picture where the sender hears of each frame three frames later, as over a round
-trip of 100 ms, and predicts from what the receiver has.
+"""The hybrid codec's picture under loss if the sender hears of each frame three frames later, as over a round trip of
+100 ms, and predicts from frames that the receiver has.
 
 Loss *comes and goes* every ten frames, of which the lossy ones count; or it *lasts* from the tenth frame on, and frames
 from the twentieth on count. Senders that cut frames into as many packets meet the same losses. The *adaptive* one has
@@ -34,7 +34,7 @@ def luma_of(decoder: _core.HybridDecoder, pictures: Pictures) -> np.ndarray:
 
 
 def arrive(decoder: _core.HybridDecoder, packets: list[bytes]) -> list[int]:
-    """Decode what came of a frame; which of its packets came."""
+    """Decodes the received packets of a frame; returns which of its packets came."""
     if packets:
         return decoder.decode(packets)[1]
     decoder.miss()
@@ -75,8 +75,9 @@ def reported_db(pictures: Pictures, budget_bytes: float, sender: Sender, kind: s
 
 
 def choices() -> list[int]:
-    """Copies that calls choose after a while at each ratio of loss, in small frames and in large ones: what is measured
-    of one rule is not kept for another."""
+    """Copies that calls choose after a while at each ratio of loss, in small frames and in large ones: parts of one
+    rule do not serve for another.
+    """
     chosen = []
     for frame_bytes in (1_250, 3_333):
         for loss in LOSSES:

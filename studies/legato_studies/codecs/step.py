@@ -2,13 +2,13 @@
 
 Plays each clip at 30 pictures a second through every encoder alone, with no call around it. The target alternates
 between two bitrates, 4 s each and a little more, so that each change meets other pictures and another place in the
-rate control's own groups. What is shown is bits over target in bins of 100 ms (three frames), the first frame of the
-first bin being the first that is coded at the new target; mean over the changes.
+rate control's own groups. The page shows bits over target in bins of 100 ms (three frames), the mean over the changes.
+The first frame of the first bin is the first that is coded at the new target.
 
 The encoders: OpenH264, VP8 and VP9 as real calls have them (:class:`legato._core.LiveEncoder`), and x264 with rate
-buffers of 100 and 500 ms. The models are those of OpenH264 and x264, on the clip's own tables. With calls
-OpenH264 inside a call of ours too, and Chromium's own encoders (:mod:`legato_studies.codecs.step_call`), at the pace of
-the clock.
+buffers of 100 and 500 ms. The models are those of OpenH264 and x264, on the clip's own tables. With calls, also
+OpenH264 inside a Legato call, and Chromium's encoders (:mod:`legato_studies.codecs.step_call`), at the pace of the
+clock.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How encoders follow their target inside calls, for :mod:`legato_studies.codecs.step`.
 
-Ours: a call between two ends of ours over a link that holds nothing back, its target that of `fixed` with steps.
+Legato's: a call between two Legato ends over a link that holds nothing back, its target that of `fixed` with steps.
 Chromium's own: a page that calls itself, its sender limited to the target by ``maxBitrate``. Every frame is counted by
 its place among the captured ones, so that a frame that was not coded counts as one of no bits.
 """
@@ -117,7 +117,7 @@ def sizes_of_chromium(camera: Path, codec: str, plan: NDArray[np.int64]) -> list
 
 
 def placed(frames: Sequence[tuple[int, int]], count: int) -> list[int]:
-    """Sizes by capture, from RTP timestamps and sizes of what was coded."""
+    """Sizes by capture, from RTP timestamps and sizes of coded frames."""
     if not frames:
         raise CallError("Chromium coded no frame")
     sizes = [0] * count

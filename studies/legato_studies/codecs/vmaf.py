@@ -18,7 +18,7 @@ def path_of(profile: Path) -> Path:
 
 
 def read(profile: Path) -> dict[int, np.ndarray]:
-    """The table beside a profile, by height: rows of PSNR in dB and VMAF.
+    """The table of a profile, by height: rows of PSNR in dB and VMAF.
 
     Raises:
         ProfileError: there is none, or it is of another format.

@@ -1,10 +1,10 @@
-"""VMAF of a clip at every size and quantiser, beside its profile.
+"""VMAF of a clip at every size and quantiser, next to its profile.
 
     python -m legato_studies.codecs.vmaf_table SOURCES NAME
 
-A simulated call has no pixels, and so no VMAF of its own. But what it shows is a picture of the clip, coded at a size
-and with an error that it knows; this table says which VMAF pictures of that size and PSNR have. Needs the extra
-``vmaf``. Writes ``NAME.vmaf.json`` next to ``NAME.safetensors``: for each height, by rising PSNR, means over the clip.
+A simulated call has no pixels, and so no direct VMAF. But it shows a picture of the clip, coded at a known size and
+error; this table gives the VMAF of pictures of that size and PSNR. Needs the extra ``vmaf``. Writes ``NAME.vmaf.json``
+next to ``NAME.safetensors``: for each height, by rising PSNR, means over the clip.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Every controller on the same page (``legato leaderboard``): recorded links, company, conformance, papers' settings.
 
-What is played is :func:`leaderboard`; :mod:`legato_studies.leaderboard.page` writes it as HTML and as Markdown.
+:func:`leaderboard` plays the calls; :mod:`legato_studies.leaderboard.page` writes it as HTML and as Markdown.
 """
 
 from legato_studies.leaderboard.board import CLIPS, ENCODERS, PARTS, Board, Size, leaderboard

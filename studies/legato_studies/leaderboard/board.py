@@ -153,7 +153,7 @@ def leaderboard(
 
 
 def contestants(controllers: Iterable[str]) -> list[str]:
-    """Those that play, as typed; with the two that everything is measured by."""
+    """The controllers that play, as typed; with the two references."""
     typed = specs.listed(controllers)
     planned.chosen(typed)
     asked = [_as_typed(*item) for item in specs.items(typed, "controllers")]

@@ -1,6 +1,6 @@
 """Calls that are alone on their links: played, and read as figures by controller and network.
 
-What is independent is the network, so intervals are over networks (:mod:`legato.results.stats`). Differences are taken
+Networks are independent, so intervals are over networks (:mod:`legato.results.stats`). Differences are taken
 call by call, so that what makes a link, a clip or an encoder hard for both controllers cancels.
 """
 
@@ -83,7 +83,7 @@ class Calls:
         return self._by_name.get(name, {})
 
     def missing(self, name: str, measure: Shown) -> int:
-        """Calls of a controller that have no such figure: those that showed nothing."""
+        """Calls of a controller that have no such figure, because they showed nothing."""
         return sum(call.figures[measure.column] is None for call in self._of(name).values())
 
     def mean(self, name: str, measure: Shown) -> Estimate:

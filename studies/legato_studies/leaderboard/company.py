@@ -1,7 +1,7 @@
 """How controllers share a link: with their like, with `gcc`, with a CUBIC flow (scenarios/fairness).
 
-Rates are what arrives in the second minute. Each session is played with several seeds, which draw where the clip
-begins: cameras that tick together are the hard case, and a seed is what is independent here.
+Rates are receiver rates of the second minute. Each session is played with several seeds, which draw where the clip
+begins: cameras that tick together are the hard case, and here seeds are independent.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Sharing:
     title: str
     figure: Callable[[Session], float]
     mark: str
-    """What is asked, as text."""
+    """The goal, as text."""
 
 
 def fairness(session: Session) -> float:
@@ -91,5 +91,5 @@ def play(
 
 
 def names(controllers: Sequence[str]) -> list[str]:
-    """Those that share: `oracle` and `clairvoyant` know a link that they have to themselves."""
+    """The controllers that share: `oracle` and `clairvoyant` know a link that they have to themselves."""
     return [spec for spec in controllers if spec.partition("@")[0] not in KNOW_THE_LINK]

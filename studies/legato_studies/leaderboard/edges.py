@@ -1,4 +1,4 @@
-"""The edge cases of scenarios/edges: what breaks controllers one at a time, and what is asked of each.
+"""The edge cases of scenarios/edges: the difficulties that break controllers, one at a time, and the goals in each.
 
 The link is 2.5 Mbit/s with a round trip of 50 ms but for what a case changes. `clean` has nothing in its way; rates are
 held against the same controller's there. Asked is that nothing collapses: four fifths of the clean rate (of what the
@@ -28,7 +28,7 @@ _LEFT = 2.0 / 2.5
 
 @dataclass(frozen=True)
 class Edge:
-    """One case and what is asked in it; None: nothing."""
+    """One case and its goal; None: there is none."""
 
     key: str
     """Of scenarios/edges."""
@@ -64,7 +64,7 @@ EDGES = (
 
 @dataclass(frozen=True)
 class Ask:
-    """What is asked in a case, beside what a controller reached."""
+    """The goal of a case and a controller's result."""
 
     what: str
     value: float
@@ -108,7 +108,7 @@ class Edges:
         return self.mean(name, key, GOODPUT) / self.mean(name, CLEAN, GOODPUT)
 
     def asks(self, name: str, edge: Edge) -> list[Ask]:
-        """What is asked of a controller in a case."""
+        """A controller's goal in a case."""
         stalled = self.mean(name, edge.key, STALLED)
         found = []
         if edge.min_goodput_ratio is not None:

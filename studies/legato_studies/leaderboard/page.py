@@ -20,7 +20,7 @@ OWN = "legato"
 COLOURS = {OWN: "c0", BASE: "c1", CEILING: "c2", "oracle": "c2"}
 WORST_P95_MS = 700.0
 WORST_PICTURE_DB = 15.0
-"""Where the axes of the picture end; what is beyond stands at their edges."""
+"""Where the axes of the picture end; points beyond are drawn at their edges."""
 
 
 def sections(board: Board) -> list[Section]:
@@ -40,7 +40,7 @@ def sections(board: Board) -> list[Section]:
 
 
 def introduction(board: Board) -> list[str]:
-    """What was played."""
+    """The calls played."""
     said = [
         f"{len(board.controllers)} controllers in one table: on recorded links, in company, in edge cases, in the "
         "cases of RFC 8867 and 8869, and in the settings of two papers."
@@ -70,13 +70,15 @@ def write_markdown(board: Board, path: str | Path, command: str) -> Path:
 
 
 def said(board: Board, command: str) -> str:
-    """What was played, and by which command it is written."""
+    """The calls played, and the command that writes the page."""
     first, *rest = introduction(board)
     return "\n\n".join(map(_wrapped, [f"Written by `{command}`. {first}", *rest]))
 
 
 def marked(found: Sequence[Section]) -> list[Section]:
-    """Sections for Markdown, without their pictures: the first cell is a name, what is met is bold, and not slanted."""
+    """Sections for Markdown, without their pictures: the first cell is a name, a goal that is met is bold, others are
+    slanted.
+    """
     return [
         Section(
             section.title,

@@ -24,7 +24,7 @@ from legato_studies.leaderboard.measures import GOODPUT, P95, STALLED
 
 @dataclass(frozen=True)
 class Setting:
-    """A paper's setting and what it claims there against GCC."""
+    """A paper's setting and its claim there against GCC."""
 
     key: str
     title: str

@@ -56,7 +56,7 @@ class _Box:
 def scatter(
     points: Sequence[Point], *, x_title: str, y_title: str, x_end: float, y_low_db: float, height: int = 470
 ) -> Markup:
-    """Points with their names; what is right of ``x_end`` or below ``y_low_db`` stands at the edge, with its figure."""
+    """Points with their names; a point right of ``x_end`` or below ``y_low_db`` is drawn at the edge."""
     drawn = [point for point in points if point.x == point.x and point.y == point.y]
     low = max(min((point.y for point in drawn), default=0.0) - 0.3, y_low_db)
     high = max((point.y for point in drawn), default=1.0) + 0.3
@@ -95,7 +95,7 @@ def scatter(
 
 
 def _place(name: str, x: float, y: float, taken: Sequence[_Box], height: int) -> _Box:
-    """Where a name stands beside its point without covering another; the first place where none is free."""
+    """The place of a name next to its point where it covers no other; the first place if none is free."""
     wide = LETTER * len(name)
     places = []
     for away in (0, 12, 24, 36):

@@ -73,7 +73,7 @@ def kind(name: str) -> str:
 
 
 def first(board: Board, order: Sequence[str]) -> Section:
-    """All that is asked of a controller, in a row of its own."""
+    """All goals of a controller, in a separate row."""
     columns: list[str] = ["controller", "kind"]
     if board.networks is not None:
         columns += [
@@ -250,7 +250,7 @@ def of_company(found: Company, order: Sequence[str]) -> Section:
 
 
 def of_edges(found: Edges, order: Sequence[str]) -> Section:
-    """Which edge cases are met, and what is left of the rate in each."""
+    """Which edge cases are met, and the remaining rate in each."""
     rows: list[Row] = []
     for name in order:
         if name not in found.controllers:

@@ -2,8 +2,8 @@
 
     python -m legato_studies.pages belief [--files N]
 
-`legato` plays live windows of files that neither it nor its belief was tuned on. Every 100 ms its quantiles are set
-beside the link's mean rate over the next 100 ms, and over the next 500 ms.
+`legato` plays live windows of files that neither it nor its belief was tuned on. Every 100 ms its quantiles are
+compared with the link's mean rate over the next 100 ms, and over the next 500 ms.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CLIPS = ("foreman", "asl-sister")
 WINDOWS_PER_FILE = 2
 BIN_S = 0.1
 WARM_UP_BINS = 20
-"""The first 2 s say how a call starts and not what it believes."""
+"""The first 2 s show how a call starts, not its belief."""
 PARTS = (10, 50, 90)
 HORIZONS = (1, 5)
 """In bins."""

@@ -37,7 +37,7 @@ Table = Mapping[str, Any]
 
 
 def shown(verdicts: list[dict[str, Any]]) -> list[str]:
-    """The controllers of the table: those that follow rules, by name."""
+    """The controllers of the table: the ones that follow rules, by name."""
     learned = {row["name"] for row in controllers() if row["learned"]}
     return sorted({row["controller"] for row in verdicts} - learned - set(REFERENCES) - {"clairvoyant"})
 

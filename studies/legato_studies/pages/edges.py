@@ -1,4 +1,4 @@
-"""Writes docs/measured/edges.md: `legato` beside `gcc` in the edge cases of scenarios/edges.
+"""Writes docs/measured/edges.md: `legato` and `gcc` in the edge cases of scenarios/edges.
 
 python -m legato_studies.pages edges [--seeds N]
 """
@@ -19,7 +19,7 @@ CONTROLLERS = ("gcc", "legato")
 
 
 def play(options: Options) -> Found:
-    """Every case, and what is asked of `legato` there."""
+    """Every case, and the goal of `legato` there."""
     with tempfile.TemporaryDirectory() as place:
         found = edges.play(Path(place), CONTROLLERS, seeds=options.seeds)
     shown = [figures(found, measure) for measure in SHOWN]
@@ -36,7 +36,7 @@ def titles() -> dict[str, str]:
 
 
 def verdicts(found: Edges) -> Section:
-    """Case by case: what is asked, and what is reached."""
+    """Case by case: goal and result."""
     what = titles()
     columns = {
         "case": lambda edge: f"`{edge.key}`",
@@ -47,7 +47,7 @@ def verdicts(found: Edges) -> Section:
 
 
 def said(ask: Ask) -> str:
-    """What is asked and what was reached; bold if it was not."""
+    """Goal and result; bold if it was missed."""
     scale, digits = (1, 0) if ask.what == "p95 delay" else (1, 2) if ask.what == "rate" else (100, 2)
     unit = {"p95 delay": " ms", "rate": ""}.get(ask.what, " %")
     text = f"{ask.what} {scale * ask.value:.{digits}f}{unit}"

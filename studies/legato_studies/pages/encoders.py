@@ -3,7 +3,7 @@
     python -m legato_studies.pages encoders --clips CLIP... [--calls] [--height ROWS] [--out FOLDER]
 
 ``scene`` in place of a clip is the generated scene of calls. With ``--calls`` encoders inside calls too: 5 minutes a
-clip, on a quiet machine. What is measured: :mod:`legato_studies.codecs.step`.
+clip, on a quiet machine. The measurement is :mod:`legato_studies.codecs.step`.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class Pairs(NamedTuple):
     tuned: Mapping[str, Array]
 
     def ratio(self, figure: str) -> float:
-        """Geometric mean over calls in which both are known."""
+        """Geometric mean over calls that have both."""
         logs = np.log(self.tuned[figure] / self.baseline[figure])
         return float(np.exp(np.mean(logs[np.isfinite(logs)])))
 

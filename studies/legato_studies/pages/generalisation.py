@@ -2,8 +2,8 @@
 
     python -m legato_studies.pages generalisation [--links N] [--duration SECONDS]
 
-Calls of a minute over an H.264 model, and for policies that were trained with the loss-tolerant stand-in over that one
-as well; figures over every captured frame (docs/reference/metrics.md), each policy minus GCC link by link, intervals
+Calls of a minute use an H.264 model, and for policies that were trained with the loss-tolerant stand-in that one as
+well. Figures are over every captured frame (docs/reference/metrics.md), each policy minus GCC link by link, intervals
 over links, on all links and on live ones alone. The page says which families a policy was trained on: there its figures
 are no generalisation.
 """

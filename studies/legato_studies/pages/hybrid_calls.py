@@ -2,13 +2,13 @@
 
     python -m legato_studies.pages hybrid_calls [--seconds S] [--repeats N] [--links N ...] [--kinds KIND ...]
 
-H.264 repairs by NACK alone; by NACK and Reed-Solomon parity: a fifth of each frame's packets, as in the table of
-docs/concepts/hybrid-codec.md, or as much as the losses reported need; or it shows what came and predicts from
-references that the receiver has. Both ends are Legato's, with the same controller, the same pictures (the generated
-scene, 640x360, 30 a second) and the same links: three recorded ones of LTE at a fifth of their capacity, and one of
-constant capacity that loses a tenth of the packets at random. Each call is a run folder of its own below ``--out``. A
-call that the machine was late for does not count: it is made again, up to ``--tries`` times, and then stands in the
-table as late. A call that counts is not made again, so a run that was stopped goes on where it was.
+H.264 repairs by NACK alone, or by NACK and Reed-Solomon parity. Parity is a fifth of each frame's packets, as in the
+table of docs/concepts/hybrid-codec.md, or as much as the reported losses need. Or it shows incomplete frames and
+predicts from references that the receiver has. Both ends are Legato's, with the same controller, the same pictures (the
+generated scene, 640x360, 30 a second) and the same links. These are three recorded ones of LTE at a fifth of their
+capacity, and one of constant capacity that loses a tenth of the packets at random. Each call is a separate run folder
+below ``--out``. A call that the machine was late for does not count: it is made again, up to ``--tries`` times, and
+then marked as late in the table. A call that counts is not made again, so a run that was stopped goes on where it was.
 
 As shipped: 2 calls of 60 s per kind and link, 40 calls; 50 minutes on a quiet machine with two processors. With
 ``--links`` or ``--kinds`` only these are called, and the page keeps the other rows that the same command wrote.
@@ -172,7 +172,7 @@ def found(rows: Rows, options: Options) -> Found:
 
 
 def kept(options: Options) -> Rows:
-    """Rows that a run with the same options found before, for what is not called now."""
+    """Rows that a run with the same options found before, for calls not made now."""
     before = PAGE.kept()
     if before is None or any(before[name] != getattr(options, name) for name in ASKED):
         return {}

@@ -3,11 +3,11 @@
     python -m legato_studies.pages intervals [--repetitions 5000]
 
 Writes docs/measured/intervals.md with --write, else prints its tables. A study is a comparison of two controllers over
-networks with three clips and three seeds: each call's difference is the network's own (of a shape below, mean 0 and
-standard deviation 1), plus the clip's on this network (0.4), plus the seed's (0.6); clips have an effect of their own
-too, which stays, for an interval speaks of these clips. At the level of calls two thirds of the variance are the
-network's, as measured (docs/measured/intervals.md). "Recorded" differences are drawn from those of real comparisons
-over 89 traces (network_differences.csv), each controller minus gcc: there the truth is the mean over the 89.
+networks with three clips and three seeds: each call's difference is the network's (of a shape below, mean 0 and
+standard deviation 1), plus the clip's on this network (0.4), plus the seed's (0.6). Clips have a separate effect too,
+which stays, for an interval speaks of these clips. At the level of calls two thirds of the variance are the network's,
+as measured (docs/measured/intervals.md). "Recorded" differences are drawn from those of real comparisons over 89 traces
+(network_differences.csv), each controller minus gcc: there the truth is the mean over the 89.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def legato(calls: Array) -> Ends:
 
 
 def percentile_over_calls(calls: Array) -> Ends:
-    """What is wrong: each call resampled as if it were a network of its own."""
+    """The wrong way: each call resampled as if it were a separate network."""
     return _percentile(calls.reshape(-1, calls.shape[2]))
 
 

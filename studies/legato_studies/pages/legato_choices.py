@@ -2,7 +2,7 @@
 
     python -m legato_studies.pages legato_choices [--windows N]
 
-Links are live windows of a minute of every second file of each family, those that `legato` was tuned on; the others
+Links are live windows of a minute of every second file of each family, the ones that `legato` was tuned on; the others
 are for docs/measured/rivals.md. Delays and stalls are ratios, the former geometric means over calls paired by link and
 clip.
 """

@@ -106,7 +106,7 @@ def tables(found: dict[str, Any], of: Callable[[str], bool] = lambda name: True)
 
 
 def _kept_sections(found: dict[str, Any]) -> list[Section]:
-    """What a paper's page has beside rows; not of real calls."""
+    """The parts of a paper's page other than rows; not of real calls."""
     module = importlib.import_module(f"legato_studies.papers.{found['paper'].replace('-', '_')}.study")
     return [] if found.get("real") or not hasattr(module, "kept_sections") else module.kept_sections(found)
 
@@ -191,7 +191,7 @@ def notebook(name: str, every: Sequence[dict[str, Any]]) -> str:
 
 
 def texts() -> dict[Path, str]:
-    """Every page by what is kept; two files may be of one paper."""
+    """Every page from the kept data; two files may be of one paper."""
     kept: dict[Path, list[dict[str, Any]]] = {}
     for file in sorted(KEPT.glob("*.json")):
         kept.setdefault(page_of(file), []).append(json.loads(file.read_text(encoding="utf-8")))

@@ -1,13 +1,14 @@
-"""Real calls over recorded links, `legato` beside `gcc` and beside Chromium alone: writes docs/measured/real-links.md.
+"""Real calls over recorded links, `legato` against `gcc` and against Chromium alone: writes
+docs/measured/real-links.md.
 
     python -m legato_studies.pages real_links [--links N] [--repeats N] [--seconds S] [--out FOLDER]
 
 Links are live ones (no second below 50 kbit/s) that `legato` was not tuned on, spread over the families of the
 leaderboard. Over each, Legato calls Chromium with `legato` and with `gcc`, and Chromium calls Chromium: the receiver is
 the same program in all three. The first two are also simulated, with the same link, length, limits and pictures, to see
-whether a simulation has the same one ahead; for that the scene's profile is measured first, which takes a minute. Each
+whether a simulation has the same one ahead. For that the scene's profile is measured first, which takes a minute. Each
 call is a run folder below ``--out``; one that the machine was late for is made again, up to ``--tries`` times, and then
-stands as late. A call that counts is not made again, so a run that was stopped goes on where it was.
+marked as late. A call that counts is not made again, so a run that was stopped goes on where it was.
 
 As shipped: 15 links, 3 calls of 20 s of each kind, 135 calls; 75 minutes on a quiet machine with two processors.
 """
@@ -47,7 +48,7 @@ NEAR = {PICTURE: 0.1, P95: 5.0, STALLED: 0.001}
 
 
 def limits(arguments: Options) -> dict[str, Any]:
-    """What all calls change of the scenario."""
+    """The changes of all calls to the scenario."""
     return {"duration_s": arguments.seconds, "limits.max_bps": arguments.max_kbps * 1_000}
 
 
@@ -97,7 +98,9 @@ def apart(figure: Shown, found: Means, rival: str) -> float | None:
 
 
 def scene_profile(folder: Path) -> Path:
-    """The generated scene as OpenH264 codes it, measured unless it was: what is simulated shall be what calls send."""
+    """The generated scene as OpenH264 codes it, measured unless it was: simulations shall have the pictures that calls
+    send.
+    """
     found = folder / "scene.safetensors"
     if not found.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -109,9 +112,10 @@ def scene_profile(folder: Path) -> Path:
 
 
 def simulate(arguments: Options) -> tuple[dict[Link, Means], dict[Link, float]]:
-    """The live links of the leaderboard that `legato` was not tuned on, of each family in turn, with both controllers'
-    simulated figures, means over the seeds of the real calls, and the share of the time for which a link's gaps stall
-    whatever is sent."""
+    """The live links of the leaderboard that `legato` was not tuned on, of each family in turn. Each has both
+    controllers' simulated figures, means over the seeds of the real calls, and the share of the time for which a link's
+    gaps stall every sender.
+    """
     links = mixed(NAMES, 10)
     plan = Choice(
         "cellular",
@@ -217,7 +221,7 @@ def in_sum(foretold: Mapping[Link, Means], real: Mapping[Link, Means]) -> Sectio
 
 
 def bound(foretold: Mapping[Link, Means], floors: Mapping[Link, float]) -> dict[str, str]:
-    """What no sender could avoid of the stalls, and what is left of them above it."""
+    """The stalls that no sender could avoid, and the stalls above them."""
     floor = sum(floors.values()) / len(floors)
     ours, rival = (
         sum(found[kind][STALLED.column] or 0.0 for found in foretold.values()) / len(foretold) for kind in (OURS, RIVAL)

@@ -1,4 +1,4 @@
-"""`legato-receiver` beside `gcc-receiver` and Chromium's own: writes docs/measured/receiver.md.
+"""`legato-receiver` against `gcc-receiver` and Chromium's: writes docs/measured/receiver.md.
 
     python -m legato_studies.pages receiver [--links N] [--calls N] [--repeats N] [--seconds S] [--out FOLDER]
 
@@ -6,7 +6,7 @@ First simulated, with `remote` at the sender, over live links (no second below 5
 on. Then called: Chromium sends over some of these links, and the receiving end is ours, under each controller, or
 another Chromium. Feedback is `twcc`, where REMB is a cap on Chromium's own rate control, or `remb`, where it decides.
 Each call is a run folder below ``--out``; one that the machine was late for is made again, up to ``--tries`` times, and
-then stands as late. A call that counts is not made again, so a run that was stopped goes on where it was.
+then marked as late. A call that counts is not made again, so a run that was stopped goes on where it was.
 ``--no-new-calls`` writes the page of the calls that there are.
 """
 
@@ -44,7 +44,7 @@ CALLED = (
     METRICS["qp_mean"].named("quantiser"),
     METRICS["height_mean"].named("rows"),
 )
-"""Where a browser sends nothing is compared picture by picture: quantiser and rows are those that it says it coded."""
+"""Where a browser sends nothing is compared picture by picture: quantiser and rows are the ones that it reports."""
 CLIP = "foreman"
 SIZE = (640, 360)
 MAX_BPS = 2_000_000
@@ -72,7 +72,7 @@ KINDS = (
     Kind("Chromium to Chromium, remb", "chromium-chromium", "remb", SENDER),
 )
 BASES = (KINDS[0], KINDS[5])
-"""Chromium's own: the same with a receiving end of ours, and with its own."""
+"""Chromium's: the same with a Legato receiving end, and with Chromium's."""
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,13 @@ class Made:
     late: bool
     figures: Mapping[str, float]
     capped: float | None
-    """The share of the sending browser's reports in which what it aims at is what REMB allows."""
+    """The share of the sending browser's reports in which its target equals REMB."""
 
 
 def capped(folder: Path, controller: str) -> float | None:
-    """Whether REMB decides: of the reports from the fifth second on, those that aim within 3 % of the highest or the
-    lowest REMB of the second before. ``None``: no REMB is sent."""
+    """Whether REMB decides: of the reports from the fifth second on, the ones with a target within 3 % of the highest
+    or the lowest REMB of the second before. ``None``: no REMB is sent.
+    """
     if controller == SENDER:
         return None
     reports = query(folder, "SELECT time_ms, available_bitrate_bps AS aims FROM outbound WHERE time_ms > 5000")

@@ -1,5 +1,4 @@
-"""Writes docs/measured/rivals.md: the newest published controllers beside those that were here, over the shipped
-families.
+"""Writes docs/measured/rivals.md: the newest published controllers and the earlier ones, over the shipped families.
 
     python -m legato_studies.pages rivals [--links N] [--duration SECONDS]
 
@@ -30,7 +29,7 @@ AUDIO = {"audio.bitrate_bps": 20_000}
 CLIP = "foreman"
 WITH_AUDIO = """The challenge's two networks were trained on calls with audio: 42 % of the packets of an interval, by
 the baseline's own means. Without audio `mmsys24-baseline` takes a low rate for a narrow link and sinks to its floor.
-Here every call has RFC 8867's audio beside the video."""
+Here every call has RFC 8867's audio with the video."""
 
 
 def play_all(options: Options) -> Found:

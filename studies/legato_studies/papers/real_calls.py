@@ -1,4 +1,4 @@
-"""The controllers of papers in real calls, beside those they were compared with (``legato reproduce NAME --real``).
+"""The controllers of papers in real calls, with their rivals (``legato reproduce NAME --real``).
 
 Both ends are ours, in one process: real encoder, packets, encryption, sockets and decoder over the emulated link,
 which plays windows of recordings that no training saw (:mod:`legato.links.access_networks`). Calls run in real
@@ -57,7 +57,7 @@ FIGURES: Mapping[str, tuple[str, int]] = MappingProxyType(
         "stalled_percent": ("stalled (% of the time)", -1),
     }
 )
-"""What is compared: its title, and whether more of it is better."""
+"""The compared figure: its title, and whether more of it is better."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Study:
     """Figures as printed, by access and controller."""
     note: str = ""
     both_ways: bool = False
-    """Media go both ways; what is judged goes forward, over the recorded link."""
+    """Media go both ways; verdicts are on the forward direction, over the recorded link."""
     vmaf: bool = False
     """The paper has VMAF; it is measured where there is an ffmpeg that does."""
 
@@ -115,7 +115,7 @@ STUDIES: Mapping[str, Study] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Call:
-    """What is compared of one call."""
+    """The compared figures of one call."""
 
     access: str
     controller: str

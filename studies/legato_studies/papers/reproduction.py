@@ -1,4 +1,4 @@
-"""What all reproductions of published tables share: rows with verdicts, a file of figures and a page.
+"""The common part of all reproductions of published tables: rows with verdicts, a file of figures and a page.
 
 A paper's module measures, judges and explains; this one plays its plans and writes ``reproduction.json`` and
 ``reproduction.html``.
@@ -33,7 +33,7 @@ class Row:
     table: str
     name: str
     published: float | str | None
-    """A figure, or what is claimed in words; None: the paper says nothing of it, and there is no verdict."""
+    """A figure, or a claim in words; None: the paper says nothing of it, and there is no verdict."""
     mean: float | None
     low: float | None
     high: float | None
@@ -61,7 +61,7 @@ class Row:
         **more: Any,
     ) -> Row:
         """The row of an estimate."""
-        # What is measured beside a figure that the paper prints can be printed for some networks and not for others.
+        # A paper may print a measured figure for some networks and not for others.
         if published is None and verdict == "not comparable":
             verdict = "no claim"
         if 0 < ours.groups < FEWEST:
@@ -260,7 +260,7 @@ class Grid:
     """Figures of several controllers in one setting, without claims: a controller a line, a figure a column."""
 
     table: str
-    """The one of rows that it stands behind."""
+    """The row that precedes it."""
     title: str
     columns: tuple[tuple[str, int], ...]
     """Each one's title and digits behind the point."""
@@ -312,7 +312,7 @@ Means = tuple[str, Sequence[float | None]]
 
 
 def means(title: str, columns: Sequence[Figure], rows: Sequence[Means], note: str = "") -> Section:
-    """The means that stand behind a paper's figures."""
+    """The means that follow a paper's figures."""
 
     def shown(value: float | None, column: Figure) -> str:
         return "–" if value is None or value != value else minus(f"{value * column[1]:.{column[2]}f}")

@@ -27,7 +27,7 @@ class Training:
 
 
 def make(plan: Callable[[], Sequence[Training]], figures: str, on_training: OnTraining | None = None) -> float:
-    """Train what is planned and not finished yet; returns how many seconds that took. ``plan`` is called here, since
+    """Train all that is planned and unfinished; returns how many seconds that took. ``plan`` is called here, since
     recipes need PyTorch; ``figures`` names what the trainings are for.
 
     Raises:

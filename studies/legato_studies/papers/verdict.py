@@ -1,13 +1,13 @@
 """The one rule by which every claim of every paper is judged.
 
 A claim is a figure that a paper prints, or a side that it is said to be on, whose printed figure is then no effect at
-all. Figures of ours that no paper claims anything of get no verdict.
+all. Our figures without a claim of the paper get no verdict.
 
 - *met*: our mean reaches the printed figure, and our interval excludes no effect;
 - *in reach*: not met, but our interval contains the printed figure;
 - *not met*: neither;
-- *undecidable*: there is no interval, because there are fewer than five independent groups or what is counted is too
-  rare to compare;
+- *undecidable*: there is no interval, because there are fewer than five independent groups or the events are too rare
+to compare;
 - *not comparable*: the paper measured something else under the same name, or nothing was measured here;
 - *no claim*: the paper says nothing of it; tables show a dash.
 """
@@ -31,7 +31,7 @@ class Claim(Protocol):
 
     @property
     def words(self) -> str:
-        """What is claimed where no figure is printed."""
+        """The claim where no figure is printed."""
 
     @property
     def rule(self) -> str:
@@ -41,7 +41,7 @@ class Claim(Protocol):
         """Whether a mean with this interval reaches it."""
 
     def is_in_reach(self, low: float, high: float) -> bool:
-        """Whether the interval contains what is printed."""
+        """Whether the interval contains the printed figure."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ OPTIONS = {"limits.max_bps": 2_500_000}
 
 
 def calls(envs: int) -> Any:
-    """Networks of Table III; the original picture's size is known, as in [clcc] eq. (1) and eq. (3)."""
+    """Networks of Table III; the original picture's size is given, as in [clcc] eq. (1) and eq. (3)."""
     from legato.envs import CallVectorEnv
     from legato.envs.clcc_reward import ClccReward
 

@@ -1,5 +1,6 @@
-"""NVC-CC and its rivals trained on what its paper tests on: networks by its authors' laws, pictures of every size, 25 a
-second, all controllers padded ([nvc-cc] sections 4 and 5.1); and OnRL without its safeguard (Fig. 5 and 7)."""
+"""NVC-CC and its rivals trained on the test conditions of its paper: networks by its authors' laws, pictures of every
+size, 25 a second, all controllers padded ([nvc-cc] sections 4 and 5.1). Also OnRL without its safeguard (Fig. 5 and 7).
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""R3Net on the networks that its paper describes: audio beside video, TCP flows, delay and loss replayed ([r3net]);
-guided as ours is, towards other quantiles of the coming capacity (points of its frontier), or by PPO alone."""
+"""R3Net on the networks that its paper describes: audio with video, TCP flows, delay and loss replayed ([r3net]). It is
+guided as ours is, towards other quantiles of the coming capacity (points of its frontier), or by PPO alone.
+"""
 
 from __future__ import annotations
 

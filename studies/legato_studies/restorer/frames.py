@@ -102,8 +102,8 @@ class Bases:
     and the correction that was carried.
 
     A positive weight sharpens, a negative one smooths: along an edge and not across it, if the network says so. Tried
-    before: corrections that are free in every pixel; they fit what they were trained on and gained nothing elsewhere
-    (docs/concepts/hybrid-codec.md).
+    before: corrections that are free in every pixel; they fit their training data and gained nothing elsewhere
+        (docs/concepts/hybrid-codec.md).
 
     Most of the time goes into reading and writing planes. Pixels are therefore summed as whole numbers of 16 bits, half
     the bytes and no rounding, and planes are made once: new ones for every picture take longer.
@@ -181,8 +181,8 @@ def steps(motion: npt.NDArray[np.int16], step: int) -> npt.NDArray[np.int32]:
 def moved(planes: Plane, motion: npt.NDArray[np.int32], side: int) -> Plane:
     """Planes (count, height, width) as the motion shows them; ``side`` is a block's, in their pixels.
 
-    What lies outside repeats the edge. Blocks that are not predicted show what was at their place. One plane is moved
-    by rows of blocks, several number by number: each is the faster way for it.
+    What lies outside repeats the edge. Blocks that are not predicted show the previous picture at their place. One
+    plane is moved by rows of blocks, several number by number: each is the faster way for it.
     """
     count, height, width = planes.shape
     rows, columns = motion.shape[:2]

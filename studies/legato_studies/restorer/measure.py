@@ -3,10 +3,10 @@
     python -m legato_studies.restorer.measure CLIP... --out tables.md [--network FILE] [--frames 80] [--runs 10]
 
 Clips, bitrates, budgets, windows of loss and quality are those of ``legato_studies.codecs.hybrid``: ``scene`` in place
-of a clip is the generated scene of calls; each frame has as many bytes as x264 (superfast, zerolatency) spends in the
-mean; a window of ten lossy frames follows an intact stream, and nothing is reported. The restorer runs from the
-stream's first frame on. Each clip's figures are kept beside the tables as they are found, so that a run that was cut
-off goes on.
+of a clip is the generated scene of calls. Each frame has as many bytes as x264 (superfast, zerolatency) spends in the
+mean. A window of ten lossy frames follows an intact stream, and nothing is reported. The restorer runs from the
+stream's first frame on. Each clip's figures are kept next to the tables as they are found, so an interrupted run
+resumes.
 """
 
 from __future__ import annotations

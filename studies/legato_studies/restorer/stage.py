@@ -13,7 +13,7 @@ from legato_studies.restorer.weights import RestorerError
 
 
 class Restorer:
-    """Restores the pictures of one stream. What it shows is not predicted from: the codec does not know of it.
+    """Restores the pictures of one stream. No frame is predicted from its output: the codec does not know of it.
 
     Only luma is restored; chroma stays as decoded.
     """
@@ -67,7 +67,7 @@ class Restorer:
         return self._bases
 
     def _moved(self, shown: Shown) -> tuple[Plane, Plane]:
-        """What was remembered of the frame before, where the picture shows it now; nothing after a key frame."""
+        """The memory of the previous frame, at its present place in the picture; nothing after a key frame."""
         height, width = shown.luma.shape
         cell = self.shape.cell
         at_rest = (1, height, width), (self.shape.memory, height // cell, width // cell)

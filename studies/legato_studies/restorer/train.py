@@ -2,10 +2,10 @@
 
     python -m legato_studies.restorer.train CLIP... --out runs/restorer [--setting small|large] [--rounds N]
 
-Each clip, and as many generated scenes, is coded by the hybrid codec at 150 to 1500 kbit/s; after some intact frames,
-0 to 70 % of its packets are lost, with reports to the sender or without. The network sees crops of what the decoder
-shows and is judged against the source by L1 and 1 - SSIM, each relative to the decoder's own picture, so that a quiet
-clip counts as much as a busy one.
+The hybrid codec codes each clip, and as many generated scenes, at 150 to 1500 kbit/s. After some intact frames, 0 to 70
+% of its packets are lost, with reports to the sender or without. The network sees crops of the decoder's picture and is
+judged against the source by L1 and 1 - SSIM. Each is relative to the decoder's picture, so that a quiet clip counts as
+much as a busy one.
 
 A round is a batch of such sequences from their first frame to the last, in chunks of a few frames: the memory is kept
 from chunk to chunk, gradients are not. The checkpoint is written between rounds, and a round's draws depend on the seed
@@ -545,7 +545,7 @@ def _run(given: command.Given) -> str:
     training = Training(setting, given.seed, given.device)
     if (given.out / "checkpoint.safetensors").exists():
         training.load(given.out / "checkpoint.safetensors")
-    # The same crops throughout: what is drawn depends on the number of the round, and no round has this one.
+    # The same crops throughout: the draw depends on the number of the round, and no round has this one.
     draw = replace(setting, batch=4 * max(1, len(held)))
     check = crops(held, draw, given.seed, setting.rounds, given.device) if held else None
     for line in run(training, pool, check, given.out):

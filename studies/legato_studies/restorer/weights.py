@@ -44,7 +44,7 @@ class Shape:
     cell: int
     """Luma pixels of a cell's side, 4 or 8: the convolutions see a vector per cell."""
     memory: int
-    """Numbers of a cell that the next frame gets, besides the correction."""
+    """Numbers of a cell that the next frame gets, in addition to the correction."""
     layers: tuple[tuple[int, int], ...]
     """Kernel (1 or 3) and channels of each layer but the last, whose kernel is 1."""
 

@@ -98,7 +98,7 @@ def test_smile_plays_all_learners_and_ever_less_of_the_expert() -> None:
     shares = (
         torch.bincount(one._mixture(torch.zeros(30_000, 1).expand(-1, one.seen["obs"].shape[1])), minlength=5) / 3e4
     )
-    # Beside the expert's: 1/2 and 1/4 of 3/4.
+    # In addition to the expert's: 1/2 and 1/4 of 3/4.
     assert shares.tolist() == pytest.approx([2 / 3, 1 / 3, 0, 0, 0], abs=0.02)
     assert float(one.agent(torch.zeros(1, one.seen["obs"].shape[1])).argmax()) == 2, "the newest is trained on"
     again = Imitation(ToyLink(32, choices=True), small_network(5), replace(SMALL, smile=True), 1)

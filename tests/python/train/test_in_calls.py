@@ -1,4 +1,4 @@
-"""Learning in real calls between our own ends: what is handed over, kept and resumed. Nothing here depends on how fast
+"""Learning in real calls between Legato's ends: data handed over, kept and resumed. Nothing here depends on how fast
 the machine is: what a slow one would not learn during a call, it learns from it afterwards."""
 
 from __future__ import annotations

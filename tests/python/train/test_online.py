@@ -1,4 +1,4 @@
-"""Learning in calls: what is averaged, what a warm-up keeps, and that everything is the same twice."""
+"""Learning in calls: the average, the effect of a warm-up, and that everything is the same twice."""
 
 from __future__ import annotations
 

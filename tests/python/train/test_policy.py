@@ -44,7 +44,7 @@ def concerto(channels: int, filters: int) -> list[dict[str, Any]]:
     ]
 
 
-# inputs, how it decides, layers: the shapes of the papers' networks, and what they do not have.
+# inputs, how it decides, layers: the shapes of the papers' networks, and others.
 POLICIES: dict[str, tuple[int, str, list[dict[str, Any]]]] = {
     "dense": (
         30,

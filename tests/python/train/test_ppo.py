@@ -207,7 +207,7 @@ def test_a_schedule_is_a_number_or_lines_between_points() -> None:
 
 
 def test_a_sequence_gives_what_its_steps_gave() -> None:
-    """Recurrent networks: the whole rollout at once, from the state it began with, is what was played step by step."""
+    """Recurrent networks: the whole rollout at once, from its initial state, equals the steps played one by one."""
     one = ppo.Ppo(ToyLink(6, length=7), remembering_network(), replace(SMALL, envs=6, rollout=20), 1)
     one.begin(1)
     one.play()

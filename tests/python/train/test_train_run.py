@@ -1,4 +1,4 @@
-"""A training run is a folder: what it holds, that a kill loses nothing, and what is refused."""
+"""A training run is a folder: its content, its safety under a kill, and its refusals."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ RECIPE = Recipe(
         },
         "action": {"map": CONTROLLER, "decide": "value", "range": [0.0, 1.0]},
     },
-    # [r3net] Fig. 1, as [clcc] §III takes it: FC 64, GRU 64, FC 64; the critic stands on the same memory.
+    # [r3net] Fig. 1, as [clcc] §III takes it: FC 64, GRU 64, FC 64; the critic shares the memory.
     layers=(
         dense("hidden1", "observation", 8, 64, "leaky_relu"),
         {"name": "memory", "kind": "gru", "from": ["hidden1"], "inputs": 64, "outputs": 64},
@@ -58,10 +58,10 @@ RECIPE = Recipe(
         dense("out", "hidden2", 64, 1, "sigmoid"),
     ),
     # [clcc] Table II: the Adam betas, exploration that only falls. Ours: the rest. Its exploration, 0.25 to 0.01, is
-    # lopsided under gains of 0.7 to 1.1: the rate of a policy that holds falls by a tenth a decision, and the one that
-    # compensates for it runs away when evaluated without noise. So noise is held for five decisions, a second, in which
-    # the sender's slow way up gets as far as its quick way down. Its 15 epochs of 18,000 decisions, 180 times, would
-    # take hours here.
+    # lopsided under gains of 0.7 to 1.1. The rate of a policy that holds falls by a tenth per decision, and a policy
+    # that compensates for it runs away when evaluated without noise. So noise is held for five decisions, a second, in
+    # which the sender's slow way up gets as far as its quick way down. Its 15 epochs of 18,000 decisions, 180 times,
+    # would take hours here.
     settings=Settings(
         steps=2_592_000,
         envs=60,

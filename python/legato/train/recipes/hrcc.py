@@ -31,7 +31,7 @@ RECIPE = Recipe(
         "observation": {"features": list(FEATURES), "width": ROWS, "history": 1},
         "action": {"map": CONTROLLER, "decide": "value", "range": [0.0, 1.0]},
     },
-    # [hrcc]'s network is convolutional, by the name of a module in its public code; its sizes are not known.
+    # [hrcc]'s network is convolutional, by the name of a module in its public code; its sizes are not published.
     layers=(
         {
             "name": "rows",

@@ -22,8 +22,9 @@ def calls(
     envs: int, controller: str, reward: str, safeguard: Mapping[str, Any] | None = None, *, staggered: bool = True,
     options: Mapping[str, Any] | None = None, config: Mapping[str, Any] | None = None,
 ) -> Any:  # fmt: skip
-    """Calls on networks of [nvc-cc] Table 2, one each, or on those that ``options`` say. ``staggered``: of every age,
-    for training; ``config``: parameters of the controller."""
+    """Calls on networks of [nvc-cc] Table 2, one each, or on the ones that ``options`` give. ``staggered``: of every
+    age, for training; ``config``: parameters of the controller.
+    """
     from legato.envs import CallVectorEnv
 
     return CallVectorEnv(

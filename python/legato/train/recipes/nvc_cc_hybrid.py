@@ -12,7 +12,7 @@ from legato.train.recipes import nvc_cc
 
 SCENARIO = "nvc_cc_hybrid"
 TRAINING_CLIPS = ("asl-again-hybrid", "camera-hybrid")
-"""An easy and a hard one; not among those that ``legato reproduce nvc-cc`` judges on."""
+"""An easy and a hard one; neither is among the clips that ``legato reproduce nvc-cc`` uses."""
 ENVS, TESTS = 240, 50
 
 

@@ -14,8 +14,8 @@ _WIDER = {"forward.capacity": {"generator": "broad"}}
 
 
 def _calls(envs: int, part: Part, duration_s: tuple[float, float], *, paths: int, **cellular: Any) -> Any:
-    """Two thirds over recordings, a third over wider networks; half of each sends the paper's synthetic packets, half
-    the frames of clips: a policy that has only met smooth packets takes the frames of a real encoder for a queue.
+    """Two thirds are over recordings, a third over wider networks. Half of each sends the paper's synthetic packets,
+    half the frames of clips: a policy that has only met smooth packets takes the frames of a real encoder for a queue.
     """
     from legato.envs import CallVectorEnv, JoinedVectorEnv, ReplayedVectorEnv
 

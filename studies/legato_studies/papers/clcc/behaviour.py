@@ -99,7 +99,7 @@ _CLAIMS = (
     ("lowest target in 5 s after the cliff, minus {}'s (kbit/s)", "lowest_bps", "lower", True, 1e-3),
     ("rise over the last 5 s before the cliff, minus {}'s (% points)", "late_rise_ratio", "slower", True, 100.0),
 )
-"""Name, figure, what is printed, whether ours is to be below, and what values are multiplied by."""
+"""Name, figure, the printed text, whether ours is to be below, and the factor of values."""
 
 
 def judge(found: Sequence[Behaviour]) -> list[Row]:

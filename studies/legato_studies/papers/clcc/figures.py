@@ -1,4 +1,4 @@
-"""What is compared of CLCC and its rivals (docs/papers/clcc.md): printed changes, ours with intervals, verdicts."""
+"""The compared figures of CLCC and its rivals (docs/papers/clcc.md): printed changes, ours with intervals, verdicts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ VMAF = "vmaf"
 LOWER = "lower"
 """The paper says that CLCC's is lower, without a figure."""
 Printed = Mapping[str, Mapping[str, float | str]]
-"""What is printed, by rival and set of networks; a figure that is absent is not claimed."""
+"""The printed figures, by rival and set of networks; an absent figure is not claimed."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ def _both(random: float | str, lte: float | str, hrcc_random: float | str, hrcc_
 
 
 # [clcc] §V: Fig. 3 and Fig. 4, then Fig. 5 and Fig. 6: changes against GCC, on random and LTE traces. Against HRCC it
-# prints no figures: all are better but the receiving rate. §V-B says that HRCC's pictures are good on LTE, and nothing
-# else of it; and that CLCC's receiving rate is low, the one thing in which the others are ahead.
+# prints no figures: all are better but the receiving rate. In §V-B it says only that HRCC's pictures are good on LTE,
+# and that CLCC's receiving rate is low, the one thing in which the others are ahead.
 FIGURES: tuple[Figure, ...] = (
     Figure("packet delay (%)", "one_way_delay_mean_ms", _both(-5.0, -7.0, BETTER, BETTER), True, True),
     Figure("packet loss (%)", "loss_ratio", _both(-8.0, -33.0, BETTER, BETTER), True, True),
@@ -78,9 +78,9 @@ FIGURES: tuple[Figure, ...] = (
     Figure("frame QoE", "qoe_frame", _both(BETTER, BETTER, BETTER, BETTER), False, False, "viewed_qoe_frame"),
 )
 
-# [clcc] Fig. 5b, c and 6b, c: the parts of both scores, without figures. §V-C: "CLCC has a large advantage over the
-# other two algorithms in both latency and video quality"; §V-B: loss and drops are lower, and so is the receiving rate.
-# That HRCC has high PSNR on LTE (§V-B) and that CLCC has the advantage there too contradict each other.
+# [clcc] Fig. 5b, c and 6b, c: the parts of both scores, without figures. In §V-C: "CLCC has a large advantage over the
+# other two algorithms in both latency and video quality". In §V-B: loss and drops are lower, and so is the receiving
+# rate. That HRCC has high PSNR on LTE (§V-B) and that CLCC has the advantage there too contradict each other.
 SCORE_PARTS: tuple[Figure, ...] = (
     Figure("packet score: rate, eq. (7)", "rate_part", _both(LOWER, LOWER, LOWER, LOWER), False, True),
     Figure("packet score: delay, eq. (8)", "delay_part", _both(BETTER, BETTER, BETTER, BETTER), False, False),
@@ -139,7 +139,7 @@ COMPARISONS = (
 
 @dataclass(frozen=True)
 class Call:
-    """What is compared of one call."""
+    """The compared figures of one call."""
 
     setup: str
     networks: str
@@ -205,7 +205,7 @@ SUMMED_UP = (
     "frame_delay_mean_ms", "frame_drop_ratio", "height_mean", "viewed_psnr_db_mean", "viewed_ssim_db_mean",
     "viewed_delay_mean_ms",
 )  # fmt: skip
-"""What a call has from the summary as it stands there."""
+"""The columns taken from the summary unchanged."""
 
 
 def judge(calls: Sequence[Call]) -> list[Row]:
@@ -225,7 +225,7 @@ def parts_table(group: str, rival: str) -> str:
 
 
 def judge_parts(calls: Sequence[Call]) -> list[Row]:
-    """The parts of both scores, minus those of the paper's two rivals; and LTE beside random networks."""
+    """The parts of both scores, minus those of the paper's two rivals; and LTE against random networks."""
     rows = [
         row
         for comparison in COMPARISONS[:2]

@@ -28,8 +28,8 @@ def loss_part(loss_ratio: float) -> float:
 
 def quality_part(psnr_db: float) -> float:
     """QoE_quality."""
-    # [clcc] eq. (11): 100 (MSE(PSNR) - MSE_min) / (MSE_max - MSE_min), MSE(PSNR) = 10^(PSNR / 10), 36 and 42 dB.
-    # What they call MSE is its inverse and grows with quality; clipped to the range they set.
+    # [clcc] eq. (11): 100 (MSE(PSNR) - MSE_min) / (MSE_max - MSE_min), MSE(PSNR) = 10^(PSNR / 10), 36 and 42 dB. Their
+    # "MSE" is the inverse and grows with quality; clipped to the range they set.
     low, high = 10.0 ** (LOW_PSNR_DB / 10.0), 10.0 ** (HIGH_PSNR_DB / 10.0)
     return float(100.0 * (10.0 ** (min(max(psnr_db, LOW_PSNR_DB), HIGH_PSNR_DB) / 10.0) - low) / (high - low))
 

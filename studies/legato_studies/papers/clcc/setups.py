@@ -1,4 +1,4 @@
-"""The two set-ups of CLCC's claims, and what is run for them (docs/papers/clcc.md names the source of each choice).
+"""The two set-ups of CLCC's claims, and their runs (docs/papers/clcc.md names the source of each choice).
 
 - *as printed*: a policy trained on Table III alone, GCC at the receiver, a talking head of 720 rows, the cap that
   WebRTC gives it, the paper's measures;
@@ -56,7 +56,7 @@ class Setup:
     groups: tuple[str, ...]
     """Sets of networks."""
     rivals: Mapping[str, str]
-    """The controller in the calls, by what it stands for in tables."""
+    """The controller in the calls, by its name in tables."""
     specs: tuple[str, ...]
     clips: tuple[str, ...]
     """Each repeat has the next of them."""

@@ -1,1 +1,1 @@
-"""Concerto: its set-ups, what is read of its calls, and how its claims are judged; ``study`` puts it together."""
+"""Concerto: its set-ups, the figures of its calls, and the verdicts on its claims; ``study`` puts it together."""

@@ -70,7 +70,7 @@ def calibration_plans(folder: Path, quick: bool) -> Iterator[tuple[str, Plan]]:
 
 
 def read_points(runs: Mapping[str, Path]) -> list[Point]:
-    """What was met over each path, of run folders by the names of their plans."""
+    """The figures met over each path, of run folders by the names of their plans."""
     sql = "select avg(loss_ratio) as loss_ratio, avg(rtt_mean_ms) as delay_ms from summary"
     found = []
     for name, folder in runs.items():

@@ -1,4 +1,4 @@
-"""Fig. 19 to 21 of Concerto: the calls of each set-up, and what is judged of them."""
+"""Fig. 19 to 21 of Concerto: the calls of each set-up, and their judged figures."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ CONSTANT = {"qoe_p": 3.30, "qoe_d": 2.67}
 
 @dataclass(frozen=True)
 class Call:
-    """What is compared of one call."""
+    """The compared figures of one call."""
 
     scheme: str
     access: str
@@ -241,7 +241,7 @@ def _scores(calls: Sequence[Call], access: str, figure: str, setup: Setup) -> li
     else:
         why = "a score is below its constant, so that no share of the rest can be taken"
         rows.append(Row.of("Fig. 19", label, printed, NO_FIGURE, "undecidable", why, **of))
-    # What is left to gain: nothing can be further ahead.
+    # The possible gain: nothing can be further ahead.
     ceiling = percent(gap(calls, figure, closest, CONSTANT[figure], CEILING[setup.name]))
     why = f"what {CEILING[setup.name]} leaves {closest}: the most that any controller could show here"
     label = f"{name} minus its constant: closest rival behind the ceiling (%)"

@@ -1,7 +1,7 @@
 """What Concerto costs: the size of its network, the time of a decision, the speed of the simulator it is trained in.
 
-Hardware is another than the paper's, so that size and time stand beside the printed figures without a verdict. That
-calls are simulated 400 times faster than they last is a claim of its own. Times differ from run to run.
+The hardware differs from the paper's, so size and time appear next to the printed figures without a verdict. Simulation
+400 times faster than real time is a separate claim. Times differ from run to run.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@ GCC alone sends whatever it decides, in one packet after another, as a bulk tran
 packet only where the encoder made one. What the paper leaves open is read so:
 
 - *delay* (Fig. 7) is the mean round-trip time, which its Fig. 8 draws;
-- a *reduction* (Fig. 9) is a fall of the target by a tenth or more from a peak, down to where it begins to rise; its
-  size is the share of the peak that is lost;
-- it has *recovered* (Fig. 10) once the target is within a tenth of the rate at the peak, or of what the link has by
-  then if that is less; a call that ends before has not, and its time until the end counts, which is too short;
+- a *reduction* (Fig. 9) is a fall of the target by a tenth or more from a peak, down to where it begins to rise. Its
+size is the share of the peak that is lost;
+- it has *recovered* (Fig. 10) once the target is within a tenth of the rate at the peak, or of the capacity at that
+time if that is less. A call that ends before has not, and its time until the end counts, which is too short;
 - an *update* (Fig. 14) is a report of packets that arrived within 5 ms, the paper's example.
 """
 

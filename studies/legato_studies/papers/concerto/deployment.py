@@ -1,4 +1,4 @@
-"""Table 5 of Concerto, its deployment, beside what the simulated calls of Fig. 19 to 21 have of the same figures.
+"""Table 5 of Concerto, its deployment, next to the same figures of the simulated calls of Fig. 19 to 21.
 
 The paper's phones ran side by side for 69 hours on operational networks; nothing of that can be made again. The two
 figures that its users logged, throughput and time stalled, are also of every simulated call, so that its direction can

@@ -1,4 +1,4 @@
-"""What Concerto's paper says of its own choices: other networks, Fig. 23 and 24; and what it leaves open.
+"""The statements of Concerto's paper on its choices: other networks, Fig. 23 and 24; and the open points.
 
 Trainings like those of Tables 3 and 4, each different from the whole in one thing. They are judged by what every
 training measures of itself at its end: the mean reward, QoE_p per second with waiting charged, of 96 calls on windows
@@ -26,9 +26,9 @@ Rewards = Mapping[str, Sequence[float]]
 WHOLE, SMILE = "whole", "smile"
 FORMS = ("fully connected", "1D-CNN")
 BETAS_RATIO, LOOPS, EPOCHS = (0.25, 0.75), (2, 5), (8, 40)
-"""Of Fig. 23 and 24, beside 0.5, 4 loops and 20 epochs in all; the points of its axes are not legible."""
+"""Of Fig. 23 and 24, in addition to 0.5, 4 loops and 20 epochs in all; the points of its axes are not legible."""
 EXPERT_SHARES_RATIO = (0.65, 0.95)
-"""Of the coming second's capacity, beside 0.8."""
+"""Of the coming second's capacity, in addition to 0.8."""
 VARIATION_RATIO = 0.1
 """[concerto] section 5.3: "the QoE variation <= 10%" over beta, L and epochs."""
 

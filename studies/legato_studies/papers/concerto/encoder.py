@@ -120,7 +120,7 @@ def read_lags(folder: Path) -> list[tuple[str, float]]:
 
 
 def lags(coded: NDArray[np.float64], target: NDArray[np.float64]) -> list[float]:
-    """Seconds from each fall of a target to less than half until what is coded in a second is near it.
+    """Seconds from each fall of a target to less than half until the bits coded in a second are near it.
 
     Args:
         coded: times in s and bits of frames, (frames, 2).

@@ -74,7 +74,7 @@ def ratio(
 
 
 def shifted(found: Estimate, unscaled: Callable[[float], float], less_one: bool = False) -> Estimate:
-    """An estimate back on its own scale, or what it gains over one."""
+    """An estimate back on its scale, or its gain over one."""
     mean, low, high = (
         None if end is None else float(unscaled(end)) - less_one for end in (found.mean, found.low, found.high)
     )
@@ -92,7 +92,7 @@ def percent(found: Estimate) -> Estimate:
 
 
 def direction(claim: Lead) -> str:
-    """What stands for the printed figure where the paper says only which side is ahead."""
+    """The replacement for the printed figure where the paper says only which side is ahead."""
     return f"{'above' if claim.more_is_better else 'below'} {claim.no_effect:g}"
 
 

@@ -42,7 +42,7 @@ class OnNetwork:
 
 @dataclass(frozen=True)
 class Setup:
-    """What is run, and what is judged of it."""
+    """The runs, and their judged figures."""
 
     name: str
     scenario: str

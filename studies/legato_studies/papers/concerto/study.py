@@ -250,7 +250,7 @@ _BEHIND: Mapping[str, Figure] = {
 
 
 def _behind(calls: Sequence[Call], setup: Setup) -> Section:
-    """What stands behind the scores, by access and scheme."""
+    """The parts of the scores, by access and scheme."""
     rows = [
         (f"{access}, {scheme}", [mean([c for c in calls if c.access == access], name, scheme).mean for name in _BEHIND])
         for access in access_networks.ACCESSES

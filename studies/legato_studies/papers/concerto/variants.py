@@ -1,9 +1,9 @@
 """The trainings of Concerto's Tables 3 and 4: each differs from the whole in one thing, and all are equally short.
-Those of its Fig. 23 and 24, and of other networks, are made beside them (:mod:`legato_studies.papers.concerto.design`).
+Those of its Fig. 23 and 24, and of other networks, are made with them (:mod:`legato_studies.papers.concerto.design`).
 
 Five seeds of each learn from a quarter of the calls that the shipped policy learned from, on links by the second. They
 are compared with the whole after an equally short training, not with the shipped policy, and intervals are over seeds:
-what they say is what another training would give on the same test links.
+they predict another training on the same test links.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NOT_SMOOTH = "not smooth"
 PUBLISHED_STEP_KBPS = {"with": 116.0, "without": 136.0}
 # [concerto] Table 3, QoE_p over that of the whole.
 PUBLISHED_TABLE_3 = {"2-state": 0.82, "loss 1": 0.87, "loss 2": 0.85, "loss 3": 0.82}
-# [concerto] Table 4. Its text has the columns as what was trained on.
+# [concerto] Table 4. In its text the columns are the training sets.
 PUBLISHED_TABLE_4 = {
     ("4G", "3G"): 0.84, ("Wi-Fi", "3G"): 0.91, ("3G", "4G"): 0.94, ("Wi-Fi", "4G"): 0.99, ("3G", "Wi-Fi"): 0.82,
     ("4G", "Wi-Fi"): 0.81,
@@ -44,7 +44,7 @@ PUBLISHED_TABLE_4 = {
 
 @dataclass(frozen=True)
 class Variants:
-    """What was trained: controllers by label, and how long it took."""
+    """The trainings: controllers by label, and how long they took."""
 
     specs: tuple[str, ...]
     """Those of Tables 3 and 4, which are tested in calls."""
@@ -128,7 +128,7 @@ def judge_variants(calls: Sequence[Call]) -> list[Row]:
 
 
 def _exchanged(calls: Sequence[Call]) -> list[Row]:
-    """What section 5.3 sums Table 4 up to: 11.5 % lost on average, and not as much by what was trained on Wi-Fi."""
+    """The summary of Table 4 in section 5.3: 11.5 % lost on average, and less by the policy trained on Wi-Fi."""
     kinds = [(trained, tested) for tested in ACCESSES for trained in ACCESSES]
     samples = []
     for trained, tested in kinds:

@@ -1,4 +1,4 @@
-"""What [nvc-cc] claims, beside our figures: its Table 3, Figures 4 to 12, and generalisation."""
+"""The claims of [nvc-cc] and our figures: its Table 3, Figures 4 to 12, and generalisation."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _progress_of(curves: Curves) -> Iterator[Row]:
         ours, theirs = trainings[OURS], trainings[rival]
         gain = of_separate_groups([[t.best for t in ours], [t.best for t in theirs]], lambda m: m[0] / m[1] - 1.0)
         yield _at_least(table, f"reward above {rival}'s", percent, gain, "%")
-        # As printed: each converges to its own best. Ours besides: when we are as good as they become.
+        # As printed: each converges to its own best. Our addition: the time at which we are as good as they become.
         sooner = of_separate_groups([[t.converged() for t in each] for each in (ours, theirs)], _saved)
         yield _at_least(table, f"converges sooner than {rival}, in hours of calls", 41.0, sooner, "%")
         bar = float(np.mean([t.best for t in theirs]))
@@ -411,7 +411,9 @@ def _small(sessions: Sessions, folders: Sequence[Path]) -> Iterator[Row]:
 
 
 def _rising(folder: Path) -> dict[str, Estimate]:
-    """The share of OnRL's actions that are above the one before, among those that differ from it, by controller."""
+    """The share of OnRL's actions that are above the previous one, among the actions that differ from it, by
+    controller.
+    """
     rows = query(
         folder,
         "with answers as (select call, value, lag(value) over (partition by call order by time_ms) as before "

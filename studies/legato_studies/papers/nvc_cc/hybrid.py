@@ -4,10 +4,10 @@ stand-in.
 - *hybrid, as printed*: 50 networks of Table 2 by its authors' laws, all controllers padded, as in the paper.
 - *hybrid, FAMILY*: the recorded links of each shipped family, padded only by controllers that pad themselves.
 
-Three clips that no training has seen. The policy `nvc-cc-hybrid` was trained on the hybrid codec, on a clip and on
-networks of its own; `nvc-cc` was trained on the stand-in. Quality and delay are as viewed: frames that are never shown
-are charged with their wait. The paper's claims are of another codec, and its GCC is of another generation; set-ups
-differ in the laws of Table 2 alone.
+Three clips that no training has seen. The policy `nvc-cc-hybrid` was trained on the hybrid codec, on a separate clip
+and separate networks; `nvc-cc` was trained on the stand-in. Quality and delay are as viewed: frames that are never
+shown are charged with their wait. The paper's claims are of another codec, and its GCC is of another generation;
+set-ups differ in the laws of Table 2 alone.
 """
 
 from __future__ import annotations

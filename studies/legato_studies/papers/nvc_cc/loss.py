@@ -1,7 +1,7 @@
-"""[nvc-cc] Fig. 1 with codecs that exist: what is left of the picture as more of the packets are lost.
+"""[nvc-cc] Fig. 1 with codecs that exist: the quality of the picture as more packets are lost.
 
 The hybrid codec, and x264 with the two things that the paper holds against a loss-tolerant codec: Reed-Solomon parity
-of a fifth of the bitrate, and concealment of what is missing. Each codec is as it was measured
+of a fifth of the bitrate, and concealment of missing parts. Each codec is as it was measured
 (docs/measured/codec-truth.md), at one bitrate over a link that only loses; packets are lost independently, and none is
 sent again. Quality is as
 viewed: a frame that cannot be decoded leaves the one before on display.
@@ -38,7 +38,7 @@ CODECS: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
     "concealment": ("", "", {**X264, "video.decoder": "sliced"}),
     "parity": ("", f",parity_ratio={PARITY_RATIO}", {**X264, "video.decoder": "strict"}),
 }
-"""By name: the ending of its profiles' names, what is added to the controller, and what is changed in the scenario."""
+"""By name: the ending of its profiles' names, the controller's options, and the changes to the scenario."""
 OURS, *RIVALS = CODECS
 
 
@@ -101,7 +101,7 @@ def _difference(more: float | None, less: float | None) -> Estimate:
 
 
 def _mean(sessions: Sessions, codec: str, loss_ratio: float) -> float | None:
-    """None where a call shows nothing at all: those that do would be the lucky ones."""
+    """None where a call shows nothing at all: the other calls would be the lucky ones."""
     setting = setting_of(codec, loss_ratio)
     silent = sessions.without(setting, "fixed", QUALITY)
     return None if silent else sessions.mean(setting, "fixed", QUALITY).mean

@@ -1,9 +1,9 @@
 """[nvc-cc] Fig. 10's rewards under several readings of eq. (3), by policies that are trained already.
 
 Eq. (3) adds a tenth of the latency to a quality that is normalised by "the frame's minimum and maximum possible
-quality". The stand-in prices all frames by one table, so a frame's own range is that of the table; what remains open is
-whether quality is SSIM or its decibels, whether the latency's growth has a bound, and what a step without a new frame
-is worth. Each policy plays the same calls once, and every reading judges them.
+quality". The stand-in prices all frames by one table, so each frame has the range of the table. Three points remain
+open: whether quality is SSIM or its decibels, whether the latency's growth has a bound, and the value of a step without
+a new frame. Each policy plays the same calls once, and every reading judges them.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def best(rewards: Array) -> Estimate:
 
 
 def above(ours: Array, theirs: Array) -> Estimate:
-    """By what share the mean of ours is above theirs, on the same networks."""
+    """The share by which our mean is above theirs, on the same networks."""
 
     def share(weights: Array) -> Array:
         return (weights @ ours) / (weights @ theirs) - 1.0

@@ -44,9 +44,9 @@ from legato_studies.papers.verdict import VERDICTS
 POLICIES = ("nvc-cc", "aurora", "onrl")
 """Whose trainings Figure 10 compares: those trained as printed, and stricter those of today."""
 TRAINED = {AS_PRINTED: "-as-printed", STRICTER: ""}
-"""What is added to their names, by set-up."""
+"""The suffix of their names, by set-up."""
 CURVES = "training.json"
-"""Beside a shipped policy: its five trainings, evaluation by evaluation."""
+"""Next to a shipped policy: its five trainings, evaluation by evaluation."""
 
 PAPER = Paper(
     "nvc-cc",

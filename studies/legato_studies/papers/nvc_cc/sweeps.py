@@ -1,8 +1,8 @@
-"""What is run for NVC-CC's tables (docs/papers/nvc-cc.md), and where training and test are apart.
+"""The runs of NVC-CC's tables (docs/papers/nvc-cc.md), and the separation of training and test.
 
 - *as printed*: 50 networks of Table 2 by its authors' laws, drawn by seeds 1 to 50 as ``legato run`` draws them; all
-  controllers pad, as in the paper; *round trip*: the same networks with the table's delay read as the round trip, not
-  as one way.
+controllers pad, as in the paper. *Round trip* is the same networks with the table's delay read as the round trip, not
+as one way.
 - *synthetic*: 50 networks of Table 2 with uniform laws, which lose ten times as much, padded only by controllers that
   pad themselves. Training draws its own from streams named by environment and call, which no run's seed leads to.
 - *Ethernet*, *cellular*: ten recorded links each (families fcc and nyc-lte). Nothing is trained on a recorded link.
@@ -55,7 +55,7 @@ CLIPS = ("asl-sister", "bunny", "foreman")
 PICTURES_PER_S = 25
 """As in the paper; the clips themselves have others."""
 HEIGHTS = tuple(range(360, 1081, 40))
-"""Rows of the picture; 720 is what the stand-in's figures are of, and the mean of these."""
+"""Rows of the picture; 720 is the size of the stand-in's figures, and the mean of these."""
 NETWORKS = 50
 LINKS = 10
 PRINTED, ROUND_TRIP = "as printed", "round trip"
@@ -166,7 +166,7 @@ def _small(size: Size) -> Iterator[Sweep]:
         yield _sweep(name, name, one, [fixed], 720, [1], **one_link(8_000_000, 25.0, 300_000, loss))
     # [nvc-cc] Fig. 9: 1 Mbit/s, 10 ms, a queue of one packet.
     yield _sweep("Fig. 9", "fig-9", one, LEARNED_AS_PRINTED[1:], 720, [1], **one_link(1_000_000, 10.0, 1_500))
-    # [nvc-cc] Fig. 4: a codec that cannot decode what is incomplete.
+    # [nvc-cc] Fig. 4: a codec that cannot decode incomplete frames.
     yield fig_4("fig-4", size, (*RULES[1:], *LEARNED[1:3]))
 
 

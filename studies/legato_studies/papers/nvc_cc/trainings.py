@@ -1,5 +1,5 @@
-"""The trainings that NVC-CC's figures need besides those of shipped policies: OnRL for H.264 (Fig. 4), and OnRL on
-one network under safeguards of several sensitivities (Fig. 7).
+"""The trainings that NVC-CC's figures need in addition to those of shipped policies: OnRL for H.264 (Fig. 4), and OnRL
+on one network under safeguards of several sensitivities (Fig. 7).
 
 A safeguard takes over while delay jitters more than ``n_std`` standard deviations above its mean: the fewer, the more
 sensitive. Under one, the agent earns more while it learns, since GCC decides where things go wrong, and learns less
@@ -50,7 +50,7 @@ class Convergence:
 
 @dataclass(frozen=True)
 class Made:
-    """What was trained."""
+    """The trained policies."""
 
     convergences: tuple[Convergence, ...]
     h264: str

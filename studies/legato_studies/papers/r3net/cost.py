@@ -1,9 +1,9 @@
-"""What R3Net's decisions cost beside a UKF's, and how fast the simulator is that it is trained in ([r3net] §2.1, §3.2).
+"""The cost of R3Net's decisions against a UKF's, and the speed of the simulator that trains it ([r3net] §2.1, §3.2).
 
-A receiver's controller has no clock of its own, so its cost is what a call takes more than the same call whose sender
-obeys no receiver: all of them are held at one bitrate, so that the packets are the same. In processor time, which a
-busy machine does not change much. Hardware is another than the paper's: the time stands beside the printed one without
-a verdict, the two ratios are claims.
+A receiver's controller has no clock, so its cost is the extra time of a call over the same call whose sender obeys no
+receiver. All of them are held at one bitrate, so that the packets are the same. In processor time, which a busy machine
+does not change much. The hardware differs from the paper's: the time appears next to the printed one without a verdict,
+the two ratios are claims.
 """
 
 from __future__ import annotations

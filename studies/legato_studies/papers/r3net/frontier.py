@@ -1,8 +1,8 @@
-"""What R3Net and the UKF lose for what they use of the capacity: each over its own knob, on the same networks.
+"""The loss of R3Net and the UKF against their utilisation: each over one knob, on the same networks.
 
 R3Net's is the quantile of the coming capacity that its training was guided towards, the UKF's the margin that its rules
-keep below the capacity. A policy that is ahead at one loss may be behind at another: what is compared is the
-utilisation at the rival's own loss, between the two policies of R3Net that lose less and more than that.
+keep below the capacity. A policy that is ahead at one loss may be behind at another. So the comparison is of
+utilisation at the rival's loss, between the two policies of R3Net that lose less and more than that.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def margin(ratio: float) -> str:
 
 
 def plans(setup: Setup, quick: bool) -> dict[str, Plan]:
-    """What is run, by folder: one seed on part of the set-up's networks."""
+    """The runs, by folder: one seed on part of the set-up's networks."""
     paths, windows = (QUICK_PATHS, QUICK_WINDOWS) if quick else (PATHS, WINDOWS)
     controllers = [
         *(policy_of(name, name) for name in guided()),
@@ -155,7 +155,7 @@ def document(calls: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def _axes(calls: Sequence[Any], *, hints: bool) -> chart.Axes:
-    """A cross for each controller, and a line through those that differ in one knob."""
+    """A cross for each controller, and a line through the ones that differ in one knob."""
     found = {place.controller: (place.loss_percent, place.utilisation_percent) for place in places(calls)}
     knobs = [[name for name in guided() if name in found], [margin(ratio) for ratio in MARGINS_RATIO]]
     lines = [chart.Line(f"c{n}", sorted(found[name] for name in names)) for n, names in enumerate(knobs)]
@@ -192,5 +192,5 @@ def section(calls: Sequence[Any]) -> Section:
 
 
 def write_picture(folder: Path, calls: Sequence[Any]) -> None:
-    """Beside the figures, for documents."""
+    """Next to the figures, for documents."""
     (folder / "frontier.svg").write_text(str(picture(calls)), encoding="utf-8")

@@ -1,7 +1,7 @@
-"""The two set-ups of R3Net's claims, and what is run for them (docs/papers/r3net.md names the source of each choice).
+"""The two set-ups of R3Net's claims, and their runs (docs/papers/r3net.md names the source of each choice).
 
-- *as printed*: audio beside video, TCP flows and recorded delay and loss on part of the paths, a policy trained on such
-  networks alone, and a UKF tuned to the published row of the paper's private one;
+- *as printed*: audio with video, TCP flows and recorded delay and loss on part of the paths, a policy trained on such
+networks alone. Its UKF is tuned to the published row of the paper's private one;
 - *stricter*: video alone over constant delay and random loss, the policy that is shipped, `ukf` as it comes, and GCC.
 """
 
@@ -61,7 +61,7 @@ class Setup:
     own: str
     """R3Net, as a controller is written."""
     rivals: Mapping[str, str]
-    """The controller in the calls, by what it stands for in tables."""
+    """The controller in the calls, by its name in tables."""
     more: tuple[str, ...]
     """The rivals, as controllers are written, and what else is played."""
 
@@ -71,7 +71,7 @@ class Setup:
         return (*self.more, own)
 
     def plans(self, seeds: int, quick: bool, policy: str = "") -> dict[str, Plan]:
-        """What is run, by folder: one for each path."""
+        """The runs, by folder: one for each path."""
         paths, windows = (QUICK_PATHS, QUICK_WINDOWS) if quick else (PATHS, WINDOWS)
         return {
             f"{self.name}/path-{number:02}": plan_over(network, self.controllers(policy), seeds)

@@ -1,8 +1,8 @@
-"""R3Net (docs/papers/r3net.md): its Table 1 and Figure 2 on networks absent from training, beside `ukf` and `gcc`.
+"""R3Net (docs/papers/r3net.md): its Table 1 and Figure 2 on networks absent from training, against `ukf` and `gcc`.
 
 The paper's 1,150 test traces are private; ours are windows of recordings that no training saw (legato.links.replayed).
 Each claim is judged in two set-ups (:mod:`legato_studies.papers.r3net.setups`): as printed and stricter. Figures of a
-controller are means over calls, as the paper's seem to be; what is judged are differences, call by call.
+controller are means over calls, as the paper's seem to be; verdicts are on differences, call by call.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FIGURES: dict[str, tuple[str, int]] = {
     "loss_percent": ("packet loss (%)", -1),
     "reward": ("reward, mean", +1),
 }
-"""What is compared: its title, and whether more of it is better."""
+"""The compared figure: its title, and whether more of it is better."""
 # Table 1 of [r3net], in the order of the figures; ratios as printed in percent.
 PUBLISHED: dict[str, dict[str, float]] = {
     "ukf": dict(zip(FIGURES, (73.5, 128, 102, 288, 3.8, 0.56), strict=True)),
@@ -68,7 +68,7 @@ PAPER = Paper(
 
 @dataclass(frozen=True)
 class Call:
-    """What is compared of one call."""
+    """The compared figures of one call."""
 
     controller: str
     network: int
@@ -231,7 +231,7 @@ def _difference(calls: Sequence[Call], rival: str, controller: str, figure: str,
     lead = grouped_mean((own.recording, getattr(own, figure) - getattr(other, figure)) for own, other in both)
     title, sign = FIGURES[figure]
     table, name = f"against {rival}", f"{title}, less {rival}'s"
-    # The paper has one UKF, and its figures stand for either of ours.
+    # The paper has one UKF, and its figures serve for either of ours.
     of_rival = UKF if rival == OWN_UKF else rival
     if of_rival not in PUBLISHED:
         return Row.of(table, name, None, lead, "no claim", "the paper compares with its UKF alone")
@@ -243,7 +243,7 @@ def _difference(calls: Sequence[Call], rival: str, controller: str, figure: str,
 
 
 def one_run(folder: Path) -> dict[str, Any]:
-    """Figure 2: capacity and what arrived, in kbit/s by seconds, of the first network of a path."""
+    """Figure 2: capacity and receiver rate, in kbit/s by seconds, of the first network of a path."""
     rows = summary_rows(folder)
     first = rows[0]
     curves: dict[str, Any] = {"recording": first["trace"]}
@@ -261,7 +261,7 @@ def one_run(folder: Path) -> dict[str, Any]:
 
 
 def _figure(curves: dict[str, Any]) -> Section:
-    """Figure 2: what arrived of one call, under what the link could carry."""
+    """Figure 2: the receiver rate of one call, under the link's capacity."""
     shown = [(kind, name) for kind, name in (("available", "capacity"), ("c1", "ukf"), ("c0", OURS)) if name in curves]
     lines = [chart.Line(kind, curves[name]) for kind, name in shown]
     title = f"Receiver rate over time, kbit/s, {curves['recording']} (as Figure 2; means of 0.5 s)"

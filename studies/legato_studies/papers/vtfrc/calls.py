@@ -1,4 +1,4 @@
-"""What is compared of the calls of [vtfrc]'s testbed."""
+"""The compared figures of the calls of [vtfrc]'s testbed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TCP_START_S = 5.0
 
 @dataclass(frozen=True)
 class Call:
-    """What is compared of one call of one controller."""
+    """The compared figures of one call of one controller."""
 
     controller: str
     clip: str
@@ -37,7 +37,7 @@ class Call:
     queue_ms: float
     """Mean queue length of the bottleneck, from the TCP flows' start on."""
     arrived_ratio: float
-    """Of the captured frames, those that were decodable before the call ended."""
+    """The captured frames that were decodable before the call ended."""
     shared_psnr_db: float
     """Of the frames that arrived with every controller; NaN where no frame did."""
 

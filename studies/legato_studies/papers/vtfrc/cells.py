@@ -58,7 +58,7 @@ class Cell:
         return f"vtfrc@label=vtfrc,{given}", "jm-tfrc"
 
     def plans(self, seeds: int, sequences: Iterable[str] = tuple(FRAMES)) -> dict[str, Plan]:
-        """What is run, by folder."""
+        """The runs, by folder."""
         length_s, clips = LENGTHS[self.length], list(sequences)
         groups = [[clip] for clip in clips] if length_s is None else [clips]
         made = {}
@@ -78,8 +78,8 @@ class Cell:
 
 
 AS_PRINTED = Cell("cubic", TABLE_I, bounded=True, capped=False)
-"""Linux's TCP when the paper was written, the paper's lengths, equation (8) as it stands. The bound on C(k) acts only
-where a clip repeats pictures, which the paper's sequences do not and two of their stand-ins do."""
+"""Linux's TCP when the paper was written, the paper's lengths, equation (8) unchanged. The bound on C(k) acts only
+where a clip repeats pictures, which the paper's sequences do not and two of their replacements do."""
 STRICTER = Cell("reno", "48 s", bounded=True, capped=True)
 
 

@@ -1,4 +1,4 @@
-"""The rows of [vtfrc]'s Tables II and III, and of what its text says of them."""
+"""The rows of [vtfrc]'s Tables II and III, and of the statements in its text."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PUBLISHED: dict[str, dict[str, float]] = {
     },
 }  # fmt: skip
 COUNTERPART = {"qcif-foreman": "Foreman"}
-"""Clips of ours that the paper used too."""
+"""Our clips that the paper used too."""
 
 Pairs = Sequence[tuple[Call, Call]]
 """Calls of Video TFRC, each with its rival's."""

@@ -156,7 +156,7 @@ _FOUND = {
 
 
 def kept_sections(found: Mapping[str, Any]) -> list[Section]:
-    """What docs/papers/vtfrc.md has of ``reproduction.json`` beside its rows."""
+    """The parts of ``reproduction.json`` in docs/papers/vtfrc.md other than its rows."""
     return [_cells(found["cells"])] if found.get("cells") else []
 
 
@@ -235,7 +235,7 @@ _LOADS = {
 
 
 def _behind(calls: Sequence[Call]) -> Section:
-    """What stands behind F: rates, packets and loss, by clip and controller."""
+    """The figures behind F: rates, packets and loss, by clip and controller."""
     rows = []
     for clip in clips_of(calls):
         for controller in CONTROLLERS:
