@@ -24,7 +24,7 @@ pub trait Construct: RateController + Sized + 'static {
     const CITES: &'static [&'static str];
     /// A trained policy decides, which its parameter `policy` names.
     const LEARNED: bool = false;
-    /// Its policy loses to `gcc` on a shipped family of links (docs/generalisation.md): not for calls that matter.
+    /// Its policy loses to `gcc` on a shipped family of links (docs/measured/generalisation.md): not for calls that matter.
     const FOR_STUDY: bool = false;
     /// For one at the receiver: the parameters of `remote`, its half at the sender, as TOML.
     const AT_SENDER: &'static str = "";
@@ -59,7 +59,7 @@ pub struct Entry {
     pub cites: &'static [&'static str],
     /// A trained policy decides, which its parameter `policy` names; `"hand"` is one that is set from outside.
     pub learned: bool,
-    /// Its policy loses to `gcc` on a shipped family of links (docs/generalisation.md): not for calls that matter.
+    /// Its policy loses to `gcc` on a shipped family of links (docs/measured/generalisation.md): not for calls that matter.
     pub for_study: bool,
     /// For one at the receiver: the parameters of `remote`, its half at the sender, as TOML.
     pub at_sender: &'static str,

@@ -4,7 +4,7 @@
 //! integer cosine transform, and range coding with models that each packet begins anew. Neighbouring macroblocks travel
 //! in different packets, so that a lost packet leaves holes with neighbours around. The sender hears which packets of
 //! which frames came, decodes what the receiver could, and predicts from that. All arithmetic of the format is in integers.
-//! docs/codec-format.md describes the bytes, docs/hybrid-codec.md what was measured.
+//! docs/reference/codec-format.md describes the bytes, docs/concepts/hybrid-codec.md what was measured.
 //!
 //! ```
 //! use legato_hybrid::{Decoder, Encoder, Picture, Settings, Size};

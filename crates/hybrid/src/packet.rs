@@ -1,6 +1,6 @@
 //! Packets: a header that suffices to decode each alone, then the decisions of a range coder.
 //!
-//! docs/codec-format.md describes the bytes.
+//! docs/reference/codec-format.md describes the bytes.
 
 use crate::Error;
 use crate::interleave::MOST_PACKETS;

@@ -1,6 +1,6 @@
 //! A check sum of a frame's pixels: by it a receiver finds that the sender is wrong about what it has.
 //!
-//! docs/codec-format.md, "In RTP", describes it.
+//! docs/reference/codec-format.md, "In RTP", describes it.
 
 use crate::plane::Frame;
 

@@ -3,7 +3,7 @@
 //! A copy costs about as many bytes in a frame of few bytes as in one of many, and is worth more the more is lost. So a
 //! first copy goes with the bytes that are lost of a frame, a second one with the share of packets alone: it pays where
 //! the first is likely to be lost as well. More packets pay only where nearly all are lost: headers cost more than smaller
-//! holes bring. docs/hybrid-codec.md has the figures.
+//! holes bring. docs/concepts/hybrid-codec.md has the figures.
 
 use crate::Size;
 

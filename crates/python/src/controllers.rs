@@ -9,7 +9,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 /// Every controller, sorted by name: `name`, `side` ("sender" or "receiver"), `learned` (a trained policy decides),
-/// `for_study` (that policy loses to `gcc` on a shipped family of links, docs/generalisation.md),
+/// `for_study` (that policy loses to `gcc` on a shipped family of links, docs/measured/generalisation.md),
 /// `summary` (one line), `cites` (keys of docs/references.bib) and `defaults_toml` (its parameters, as TOML).
 #[pyfunction]
 pub fn controllers(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {

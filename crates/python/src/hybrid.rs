@@ -16,7 +16,7 @@ fn refused(error: Error) -> PyErr {
     profile_error(error.to_string())
 }
 
-/// An encoder of the hybrid codec (docs/hybrid-codec.md).
+/// An encoder of the hybrid codec (docs/concepts/hybrid-codec.md).
 #[pyclass(module = "legato._core")]
 pub(crate) struct HybridEncoder {
     encoder: Encoder,

@@ -1,4 +1,4 @@
-//! From the records to the summary row: the definitions of docs/run-folder.md as code.
+//! From the records to the summary row: the definitions of docs/reference/run-folder.md as code.
 
 use crate::quantile::Spread;
 use crate::recorder::{Recorder, has_arrived};

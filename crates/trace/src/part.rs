@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// The columns that identify a call in every table.
 #[derive(Clone, Debug)]
-#[allow(missing_docs, reason = "docs/run-folder.md defines each")]
+#[allow(missing_docs, reason = "docs/reference/run-folder.md defines each")]
 pub struct CallLabels {
     pub call: u64,
     pub session: u64,

@@ -1,8 +1,8 @@
-//! One row per call: what docs/run-folder.md defines, column by column, in its order.
+//! One row per call: what docs/reference/run-folder.md defines, column by column, in its order.
 
 /// The figures of a call. Absent is `None`: never zero, −1 or infinity.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[allow(missing_docs, reason = "docs/run-folder.md defines each; the names carry the units")]
+#[allow(missing_docs, reason = "docs/reference/run-folder.md defines each; the names carry the units")]
 pub struct Summary {
     pub duration_s: f64,
     pub capacity_mean_bps: Option<f64>,

@@ -1,4 +1,4 @@
-//! The hybrid codec in RTP payloads (docs/codec-format.md, "In RTP"): five bytes, then one packet of the codec.
+//! The hybrid codec in RTP payloads (docs/reference/codec-format.md, "In RTP"): five bytes, then one packet of the codec.
 //!
 //! This reads single payloads, and of the codec's packet only what says to which frame it belongs. Its check sum is left
 //! to the decoder.
@@ -90,7 +90,7 @@ pub fn head(keyframe: bool, stream: u8, confirmed: Option<Confirmed>) -> [u8; HE
 mod tests {
     use super::*;
 
-    /// docs/codec-format.md, "In RTP", worked by hand: version 1 and a key frame are 0x60; packet 3 of 8 of frame 0x1234.
+    /// docs/reference/codec-format.md, "In RTP", worked by hand: version 1 and a key frame are 0x60; packet 3 of 8 of frame 0x1234.
     #[test]
     fn a_payload_says_which_packet_of_which_frame_it_is() {
         let bytes = [0x60, 7, 2, 0xab, 0xcd, 0x30, 0x12, 0x34, 3, 8, 99];

@@ -1,4 +1,4 @@
-//! Reed-Solomon parity of a frame's packets in RTP payloads (docs/parity-format.md): five bytes, then a symbol.
+//! Reed-Solomon parity of a frame's packets in RTP payloads (docs/reference/parity-format.md): five bytes, then a symbol.
 //!
 //! Between ends of ours: FlexFEC ([rfc8627]) is XOR alone, with which a second loss in a row of packets is final.
 //! This reads single payloads; the arithmetic over several is `legato_call::parity`.
@@ -97,7 +97,7 @@ pub fn read_symbol(symbol: &[u8]) -> Result<(bool, &[u8]), Error> {
 mod tests {
     use super::*;
 
-    /// docs/parity-format.md, worked by hand: version 1, parity 3 of a frame of 9 packets from 0x1234 on.
+    /// docs/reference/parity-format.md, worked by hand: version 1, parity 3 of a frame of 9 packets from 0x1234 on.
     #[test]
     fn a_payload_says_which_parity_of_which_packets_it_is() {
         let bytes = [0x40, 9, 3, 0x12, 0x34, 7, 8, 9];

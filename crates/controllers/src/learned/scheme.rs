@@ -25,7 +25,7 @@ pub trait Scheme: Clone + Send + Sized + 'static {
     const ACTIONS: ActionSpace;
     /// Whether padding fills what the encoder leaves of its target.
     const PADDING: bool = false;
-    /// Whether its policy loses to `gcc` on a shipped family of links (docs/generalisation.md).
+    /// Whether its policy loses to `gcc` on a shipped family of links (docs/measured/generalisation.md).
     const FOR_STUDY: bool = true;
     /// The controller that decides an interval for which the network's output is NaN.
     type Fallback: Construct;

@@ -111,7 +111,7 @@ impl Config {
         Budget { frame, drain, skip_above, min_frame: Bytes::new(self.min_frame_bytes.into()), small }
     }
 
-    /// A path of which nothing is known.
+    /// A path without measurements.
     pub fn path(&self, limits: RateLimits, now: Timestamp) -> PathState {
         let [fast, slow] = [self.fast_memory_ms, self.slow_memory_ms].map(Seconds::from_millis);
         let (capacity, share) = (Capacity::new(fast, slow, limits), Share::with_priority(self.priority));

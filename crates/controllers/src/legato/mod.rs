@@ -1,9 +1,6 @@
-//! `legato` believes that each frame, sent at once, measures the link better than any probe, and that a call is lost or
-//! won by what one frame meets: so it measures by every frame, and fits every frame into what the link will pass.
+//! `legato` believes that each frame, sent at once, measures the link better than any probe, and that single frames decide the quality of a call. So it measures by every frame, and fits every frame into the bytes that the link will pass.
 //!
-//! * The capacity is bytes over the time that the link worked on them, over the last moments and over the last second;
-//!   the lower holds, so that a fall is believed within a frame or two and a rise within a second
-//!   (`service_rate.rs`). Frames too small to measure let it grow slowly.
+//! * The capacity is bytes over the time that the link worked on them, over the last moments and over the last second. The lower holds, so that a fall is believed within a frame or two and a rise within a second (`service_rate.rs`). Frames too small to measure let it grow slowly.
 //! * In front of a picture wait the bytes in flight, minus those that the link has passed since the last news
 //!   (`backlog.rs`). A frame gets the rest of its time budget; where nothing is left the picture is skipped, a few in
 //!   a row at most.
@@ -55,7 +52,7 @@ pub struct Legato {
     skipped: u32,
 }
 
-/// What becomes of one picture.
+/// The decision on one picture.
 #[derive(Clone, Copy, Debug)]
 struct FramePlan {
     limit: Limit,
@@ -130,7 +127,7 @@ impl Legato {
 
     fn plan_frame(&self, now: Timestamp) -> FramePlan {
         let wait = self.wait(now);
-        // Beside flows that fill the queue no picture would ever be early enough.
+        // Against flows that fill the queue no picture would ever be early enough.
         let late = !self.path.share.is_competing() && wait > self.budget.skip_above;
         FramePlan { limit: self.limit(wait), skip: late && self.skipped < self.skips(wait), wait }
     }
@@ -159,8 +156,8 @@ impl Legato {
         Limit { max_frame: limit.max_frame.max(least).max(self.budget.min_frame), ..limit }
     }
 
-    /// How many pictures in a row may be left out. Behind a queue of seconds each that is sent is late and makes the next
-    /// ones later: there is one per sixth of the wait, and some in any case, since news comes only of what is sent.
+    /// How many pictures in a row may be left out. Behind a queue of seconds each picture is late and makes the next
+    /// ones later. There is one per sixth of the wait, and some in any case, since only sent packets bring news.
     fn skips(&self, wait: Seconds) -> u32 {
         let gap = (wait / PICTURES_PER_WAIT).min(LONGEST_GAP);
         self.config.max_skips.max((gap / self.frame_interval.mean()) as u32)
@@ -177,8 +174,8 @@ impl Legato {
         share * self.config.parity_over_loss_ratio * losses.trial.expected_ratio()
     }
 
-    /// The pacing rate, and what leaves at one instant. Alone a frame is a burst that measures; in company it is spread,
-    /// so that its packets see the queue at many moments.
+    /// The pacing rate, and the bytes that leave at one instant. Alone a frame is a burst that measures; in company it
+    /// is spread, so that its packets see the queue at many moments.
     fn pacing(&self) -> (ByteRate, Option<DataSize>) {
         let Config { pacing_ratio, shallow_pacing_ratio, .. } = self.config;
         let held = self.path.losses.burst_limit();

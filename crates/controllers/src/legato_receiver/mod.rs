@@ -11,7 +11,7 @@
 //!   gaps in packet numbers.
 //!
 //! Not here, since only a sender can: a budget for each frame, pictures left out, pacing, parity. Below the estimate a
-//! sender has its own rate control where transport-wide feedback is negotiated (docs/receiver.md).
+//! sender has its own rate control where transport-wide feedback is negotiated (docs/measured/receiver.md).
 
 mod bursts;
 mod gaps;

@@ -1,5 +1,5 @@
 //! The decoder of the hybrid codec: any packets of a frame give a picture, and damage lasts until the sender has heard of
-//! the loss and corrected it, as measured (docs/profile-format.md).
+//! the loss and corrected it, as measured (docs/reference/profile-format.md).
 //!
 //! Damage adds up in 1 - SSIM and in the squared error. What was lost in frame t is *drift*: frames inherit it as long as
 //! the encoder predicts them from a picture that it believes whole. From the first frame on whose encoder knew
@@ -213,7 +213,7 @@ fn gained(before: Quality, now: Quality) -> Damage {
 }
 
 /// The share of the known damage that a whole frame leaves to the next: fitted to SSIM on the clips yes, lrwp9a and night
-/// under loss (`python -m legato_studies.codecs.hybrid_fit`, docs/codec-truth.md), and used for the squared error too. Each
+/// under loss (`python -m legato_studies.codecs.hybrid_fit`, docs/measured/codec-truth.md), and used for the squared error too. Each
 /// profile has a share of its own, of streams that are intact otherwise; there the encoder corrects faster.
 const LATER: f32 = 0.77;
 /// The age in frames of the stale picture: a second at 30 frames per second.

@@ -1,5 +1,5 @@
 //! A decoder of a stream in slices: missing parts of a frame are concealed, and the damage persists
-//! in the pictures predicted from it until a key frame, as measured (docs/profile-format.md).
+//! in the pictures predicted from it until a key frame, as measured (docs/reference/profile-format.md).
 //!
 //! Damage adds up in 1 - SSIM and in the squared error: D_t = rho D_(t-1) + hit(loss), with one rho
 //! for frames that are hit themselves and one for whole ones. A frame that never came counts as a hit

@@ -1,4 +1,4 @@
-//! The encoder of the hybrid codec as calls drive it (docs/hybrid-codec.md): each frame meets its budget, packets are the
+//! The encoder of the hybrid codec as calls drive it (docs/concepts/hybrid-codec.md): each frame meets its budget, packets are the
 //! codec's own, and what feedback says of them decides from which of the receiver's pictures the next frame is predicted.
 //!
 //! A profile holds the clip at constant budgets. Where the budget changes, the picture follows: part of it within a few
@@ -168,7 +168,7 @@ impl Standing {
     }
 }
 
-/// Per frame, up and down: fitted on schedules of the clips yes, lrwp9a and night (docs/codec-truth.md).
+/// Per frame, up and down: fitted on schedules of the clips yes, lrwp9a and night (docs/measured/codec-truth.md).
 const FAST_RATIOS: [f32; 2] = [0.48, 0.45];
 const SLOW_RATIOS: [f32; 2] = [0.048, 0.027];
 const FAST_SHARE: f32 = 0.37;

@@ -1,5 +1,5 @@
 //! The hybrid codec on a clip: by budget, not by quantiser, since its encoder meets each frame's budget
-//! (docs/profile-format.md).
+//! (docs/reference/profile-format.md).
 
 use super::arrays::{Arrays, Parsed, ascending, within};
 use super::table::{mix, position};

@@ -1,4 +1,4 @@
-//! Profiles: what real encoders made of a clip, measured once (docs/profile-format.md).
+//! Profiles: what real encoders made of a clip, measured once (docs/reference/profile-format.md).
 //!
 //! A profile is shared by every call that shows its clip; encoders and decoders only read it.
 

@@ -67,7 +67,7 @@ pub enum EncoderKind {
     Hybrid,
     /// The rate control of the JM reference encoder, which follows two quantisers per frame; over the x264 tables.
     Jm,
-    /// OpenH264, which follows a new target within three frames, as the encoders of calls do (docs/encoders.md).
+    /// OpenH264, which follows a new target within three frames, as the encoders of calls do (docs/measured/encoders.md).
     #[default]
     #[serde(rename = "openh264")]
     OpenH264,

@@ -1,5 +1,5 @@
 //! A scenario: a TOML file with everything that a call depends on, except its seed. Every key has a default; unknown
-//! keys are refused. docs/scenario.md lists them.
+//! keys are refused. docs/reference/scenario.md lists them.
 
 mod ends;
 mod media;
