@@ -1,4 +1,4 @@
-//! What arrived when, until transport-wide feedback has reported it.
+//! Arrivals and their times, until transport-wide feedback has reported them.
 
 use legato_units::{TimeDelta, Timestamp};
 use legato_wire::twcc::{Encoder, Header};
@@ -88,8 +88,8 @@ impl ArrivalLog {
         }
     }
 
-    /// Append one feedback packet with what is unreported; false if there is nothing. Call again
-    /// until false: not everything may fit one packet.
+    /// Append one feedback packet with the unreported arrivals; false if there are none. Call again until false: not
+    /// everything may fit one packet.
     pub fn write_feedback(&mut self, out: &mut Vec<u8>, sender_ssrc: u32, media_ssrc: u32) -> bool {
         let unreported = &self.arrivals[self.first + (self.unreported - self.base) as usize..];
         if unreported.is_empty() {

@@ -18,8 +18,8 @@ pub struct BestOfTwo {
 }
 
 impl BestOfTwo {
-    /// The frame of `picture` to send, coded; `None`: none fits `budget.max_frame_size`, or the
-    /// encoder works beside the call.
+    /// The frame of `picture` to send, coded; `None`: none fits `budget.max_frame_size`, or the encoder works in
+    /// parallel with the call.
     pub fn code(
         &mut self,
         encoder: &mut dyn Encoder,

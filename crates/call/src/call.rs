@@ -1,4 +1,4 @@
-//! A call between its two ends: what is due next, and what it does to the other end.
+//! A call between its two ends: the next event, and its effect on the other end.
 //!
 //! [`Call`] holds sender, receiver and the receiver's clock; a [`Network`] takes packets from one end and reports when
 //! they reach the other. Seven things can be due, so the next event is the minimum of seven times and no event queue is
@@ -36,7 +36,7 @@ pub struct Call {
     hold: Option<(Side, Timestamp)>,
 }
 
-/// When each is due, besides the sending half.
+/// When each is due, apart from the sending half.
 #[derive(Clone, Copy, Debug)]
 struct Due {
     receiver: Timestamp,
@@ -70,7 +70,7 @@ impl Call {
         self.drain_receiver(start, network, sink);
     }
 
-    /// Take the last sample, of what is left of an interval.
+    /// Take the last sample, of the rest of an interval.
     pub fn finish(&mut self, end: Timestamp, network: &mut impl Network, sink: &mut impl TraceSink) {
         if self.due.sample != Timestamp::MAX && self.due.sample - SERIES_INTERVAL < end {
             self.sample(end, network, sink);
@@ -102,7 +102,7 @@ impl Call {
         (arrival.min(other), arrival > other && self.is_held(other, reply))
     }
 
-    /// Do the first of what is due at `now`: an arrival at the receiver, one at the sender, the receiver's deadline, a
+    /// Process the first due event at `now`: an arrival at the receiver, one at the sender, the receiver's deadline, a
     /// pause's begin or end, the sender's deadline, a sample.
     pub fn turn(&mut self, now: Timestamp, network: &mut impl Network, sink: &mut impl TraceSink) {
         if network.next_arrival(Side::Receiver) <= now {
@@ -118,7 +118,7 @@ impl Call {
         }
     }
 
-    /// Go on to `end`, or until the end that is held is due.
+    /// Runs until `end`, or until the held side is due.
     pub fn advance(&mut self, end: Timestamp, network: &mut impl Network, sink: &mut impl TraceSink) -> Pause {
         let horizon = self.hold.map_or(end, |(_, at)| end.min(at));
         let ahead = network.replies_are_certain();
@@ -128,9 +128,9 @@ impl Call {
             let other = self.next(reply);
             // Most of what happens is arrivals.
             if arrival <= other && arrival < end {
-                // What the sender does meanwhile cannot overtake what is in line, nor learn of its arrival before the
-                // feedback about it is back, so the receiver may be ahead of it; unless a stage of the way back holds
-                // packets and must see them come and go in the order of time.
+                // Meanwhile the sender cannot overtake packets in line, nor learn of their arrival before the feedback
+                // about them is back. So the receiver may be ahead of it, unless a stage of the way back holds packets
+                // and must see them come and go in the order of time.
                 let until = self.due.receiver.min(horizon) - TimeDelta::from_nanos(1);
                 let until = if ahead { until } else { until.min(other) };
                 let last = self.take_line(until, network, sink).unwrap_or_else(|| {
@@ -159,7 +159,7 @@ impl Call {
         reply.min(self.sending.due()).min(sample).min(receiver)
     }
 
-    /// Whether what is next, at `now`, is the turn of the end that is held.
+    /// Whether the next event, at `now`, is the turn of the held side.
     #[inline]
     fn is_held(&self, now: Timestamp, reply: Timestamp) -> bool {
         let receiver = self.due.receiver;

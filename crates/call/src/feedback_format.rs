@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How the receiver reports to the sender what arrived.
+/// How the receiver reports arrivals to the sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FeedbackFormat {

@@ -4,7 +4,7 @@ use legato_control::{FeedbackRule, PacketKind};
 use legato_media::packet::MediaPacket;
 use legato_units::{DataSize, TimeDelta, Timestamp};
 
-/// Counts what arrives and gives the time of the next feedback.
+/// Counts arrivals and gives the time of the next feedback.
 #[derive(Clone, Debug)]
 pub struct FeedbackSchedule {
     rule: FeedbackRule,
@@ -189,7 +189,7 @@ impl LossWatch {
     fn take(&mut self, seq: u64, ce: bool) -> bool {
         let next = self.next.unwrap_or(seq);
         if seq < next {
-            // One of those that are missing came late.
+            // A missing packet came late.
             self.missing = self.missing.saturating_sub(1);
             return ce;
         }
@@ -305,7 +305,7 @@ mod tests {
     fn a_new_loss_event_brings_feedback_at_once() {
         let mut schedule = schedule(FeedbackRule::RoundTrip);
         schedule.sent(at(10));
-        assert_eq!(schedule.next(), at(60), "before the round trip is known");
+        assert_eq!(schedule.next(), at(60), "before the first round trip");
         schedule.set_round_trip(TimeDelta::from_millis(100));
         schedule.sent(at(60));
         assert_eq!(schedule.next(), at(160));

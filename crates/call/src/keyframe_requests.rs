@@ -17,7 +17,7 @@ pub enum Patience {
     Reordering,
 }
 
-/// The policy, and where it stands.
+/// The policy and its state.
 #[derive(Clone, Debug)]
 pub struct KeyframeRequests {
     patience: Patience,

@@ -4,8 +4,8 @@ use legato_control::Side;
 use legato_media::packet::MediaPacket;
 use legato_units::{Burst, DataRate, DataSize, TimeDelta, Timestamp};
 
-/// What lies between the two ends. Times are true time, the sender's clock. A real network shows what enters and leaves
-/// it at our end; the defaults are what it knows of the rest.
+/// What lies between the two ends. Times are true time, the sender's clock. A real network shows only packets that
+/// enter and leave it at this end; the defaults answer for the rest.
 pub trait Network {
     /// Packets leave the sender.
     fn send(&mut self, now: Timestamp, burst: Burst<MediaPacket>);
@@ -17,13 +17,13 @@ pub trait Network {
     /// [`Timestamp::MAX`] while nothing is due.
     fn next_arrival(&self, at: Side) -> Timestamp;
 
-    /// What reaches the receiver by `now`; there may be nothing yet.
+    /// The packets that reach the receiver by `now`; there may be none yet.
     fn pop_arrival(&mut self, now: Timestamp) -> Option<Arrival> {
         let _ = now;
         None
     }
 
-    /// What reaches the sender by `now`; there may be nothing yet.
+    /// The packets that reach the sender by `now`; there may be none yet.
     fn pop_reply(&mut self, now: Timestamp) -> Option<Reply>;
 
     /// The media packets that reach the receiver next, one behind the other, and when, as far as that is certain.
@@ -54,7 +54,7 @@ pub trait Network {
     }
 }
 
-/// What reached the receiver.
+/// The packets that reached the receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// A media packet.

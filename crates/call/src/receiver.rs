@@ -55,8 +55,8 @@ pub enum ReceiverInput<'a> {
     Media(&'a MediaPacket),
     /// RTCP from the sender.
     Rtcp(&'a [u8]),
-    /// If no bytes travel: what they would reveal about a frame, with its capture time by the
-    /// sender's clock. Not used before a packet of the frame has come.
+    /// If no bytes travel: the facts that they would reveal about a frame, with its capture time by the sender's clock.
+    /// Not used before a packet of the frame has come.
     Coded(EncodedFrame, PeerTimestamp),
 }
 
@@ -347,7 +347,7 @@ impl Receiver {
         if !self.unreported {
             self.unreported = true;
             self.schedule.resume(self.now);
-            // Nothing else changes, so what was due is due.
+            // Nothing else changes, so due events stay due.
             self.settled &= self.due <= self.schedule.next();
         }
         self.settled &= !at_once;
@@ -371,7 +371,7 @@ impl Receiver {
         if wanted {
             match self.frames.insert(self.now, packet) {
                 Inserted::Begins | Inserted::Completes => self.hand_over(sink),
-                // Neither the next frame nor what it waits for has changed.
+                // Neither the next frame nor its missing packets have changed.
                 Inserted::Adds | Inserted::Refused => {}
             }
         }
@@ -440,7 +440,7 @@ impl Receiver {
             if self.frames.next_is_complete() {
                 self.decode_next(sink);
             } else if self.frames.len() > MAX_BUFFERED_FRAMES || self.frames.frames_before_keyframe().is_some() {
-                // A whole key frame further on ends the wait: what is before it is given up.
+                // A whole key frame further on ends the wait: earlier frames are given up.
                 self.decode_next(sink);
             } else if self.accepts_partial && self.partial_is_due() {
                 self.decode_next(sink);
@@ -472,7 +472,7 @@ impl Receiver {
             self.nacks.clear();
             self.keyframes.set_wanted(self.keyframes.is_wanted() || !self.accepts_partial);
         }
-        // A decoder that takes partial frames goes on without what is missing.
+        // A decoder that takes partial frames goes on without the missing packets.
         if self.accepts_partial && !self.keyframes.is_wanted() {
             return;
         }

@@ -1,4 +1,4 @@
-//! What is needed to retransmit a packet, for the packets a NACK may still name.
+//! Keeps packets for retransmission, as long as a NACK may name them.
 
 use legato_control::PacketKind;
 use legato_media::packet::{MediaPacket, RTX_SSRC};

@@ -1,4 +1,4 @@
-//! What was sent and not yet reported: joins feedback with departures.
+//! Packets sent and not yet reported: joins feedback with departures.
 
 use crate::FeedbackFormat;
 use crate::stream_index::StreamIndex;
@@ -31,7 +31,7 @@ pub struct SendHistory {
     by_stream: Option<ByStream>,
 }
 
-/// What feedback by stream needs besides the departures.
+/// The data that feedback by stream needs in addition to departures.
 #[derive(Clone, Debug, Default)]
 struct ByStream {
     index: StreamIndex,
@@ -41,7 +41,7 @@ struct ByStream {
     latest: Option<Timestamp>,
 }
 
-/// Packets that left together and of which the same is known.
+/// Packets that left together and have the same state.
 #[derive(Clone, Copy, Debug)]
 struct SentRun {
     burst: Burst<ReportedPacket>,
@@ -365,7 +365,7 @@ impl<'a> Joining<'a> {
         }
     }
 
-    /// The packets gathered become a run of their own, and the present one.
+    /// The gathered packets become a separate run, and the present one.
     #[cold]
     fn cut_out(&mut self, gathered: u16) {
         if self.passed > 0 {

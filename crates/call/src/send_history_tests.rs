@@ -98,8 +98,9 @@ fn packets_whose_feedback_was_lost_are_neither_in_flight_nor_missing() {
     assert_eq!(history.in_flight(), DataSize::ZERO);
 }
 
-/// A receiver that begins each feedback at the first packet that came: 2 and 3 are lost between the first two feedbacks,
-/// 5 and 6 between the others or reported by the one between, and the sender cannot know which.
+/// A receiver begins each feedback at the first packet that came. Packets 2 and 3 are lost between the first two
+/// feedbacks. Packets 5 and 6 are lost between the others or reported by the one between, and the sender cannot know
+/// which.
 #[test]
 fn packets_between_two_feedbacks_that_follow_each_other_are_missing() {
     let mut history = SendHistory::default();
@@ -311,7 +312,7 @@ fn bursts_are_joined_as_their_packets_are() {
             for arrival in &mut arrivals[from..end] {
                 *arrival = arrival.or((random(8) == 0).then_some(i64::from(n) * 10));
             }
-            // At times a feedback is lost: what it said is not said again.
+            // At times a feedback is lost: its content is not repeated.
             reported = if random(10) == 0 { arrivals.len() } else { end.max(reported) };
         }
     }

@@ -37,7 +37,7 @@ pub struct SenderConfig {
     pub max_pacer_queue: TimeDelta,
     /// How long the encoder keeps a bitrate before it is given the next; zero: each frame has the latest.
     pub encoder_interval: TimeDelta,
-    /// An audio stream beside the video.
+    /// An audio stream next to the video.
     pub audio: Option<AudioConfig>,
     /// The format of the receiver's feedback; any other is ignored.
     pub feedback: FeedbackFormat,
@@ -59,7 +59,7 @@ pub struct AudioConfig {
 pub enum SenderInput<'a> {
     /// The time of the last `Deadline` has come.
     Deadline,
-    /// The encoder, which works beside the call, has finished the picture captured then.
+    /// The encoder, which works in parallel with the call, has finished the picture captured then.
     Encoded(EncodedFrame, Timestamp),
     /// An event from the application or the network.
     Event(&'a Event),
@@ -118,7 +118,7 @@ pub struct Sender {
     parity: ParityShare,
     /// Retransmissions that are sent again behind the next frame.
     repeats: Vec<MediaPacket>,
-    /// What a parity packet has more than the largest packet of its frame.
+    /// Extra bytes of a parity packet over the largest packet of its frame.
     parity_overhead_bytes: u16,
     rtx_bytes: u64,
     last_budget: Timestamp,
@@ -198,7 +198,7 @@ impl Sender {
         }
     }
 
-    /// The same without sender reports of its own, for a connection that writes them.
+    /// The same without sender reports, for a connection that writes them.
     pub fn without_reports(self) -> Self {
         Self { next_report: Timestamp::MAX, ..self }
     }
@@ -291,8 +291,8 @@ impl Sender {
         self.stale = true;
     }
 
-    /// Read the decision after events; the pacer obeys at once, the encoder at its next frame. Returns
-    /// whether the pacer may release what it held before.
+    /// Read the decision after events; the pacer obeys at once, the encoder at its next frame. Returns whether the
+    /// pacer may release packets that it held before.
     fn refresh(&mut self, sink: &mut impl TraceSink) -> bool {
         if !self.stale {
             return false;
@@ -548,7 +548,8 @@ impl Sender {
         self.audio_seq += 1;
     }
 
-    /// What may leave now. After a circuit breaker has tripped nothing may; reports go on ([rfc8083] section 4.5).
+    /// The packets that may leave now. After a circuit breaker has tripped nothing may; reports go on ([rfc8083]
+    /// section 4.5).
     #[inline]
     fn pop(&mut self) -> Option<Burst<MediaPacket>> {
         if self.decision.sending.cease || self.pacer.is_idle() {

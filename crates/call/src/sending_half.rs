@@ -1,6 +1,6 @@
-//! The half of a call's loop that is the sender's: its pauses, when it is due, and where what it wants goes.
+//! The sender's half of a call's loop: its pauses, when it is due, and where its output goes.
 //!
-//! [`Call`](crate::Call) holds it beside a receiver. The driver of a real call, whose receiver is at the other end of a
+//! [`Call`](crate::Call) holds it and a receiver. The driver of a real call, whose receiver is at the other end of a
 //! socket, holds it alone.
 
 use crate::{Dropped, Network, NetworkSample, Pauses, Reply, Sender, SenderInput, SenderOutput, rtcp_wire_size};
@@ -71,7 +71,7 @@ impl SendingHalf {
         }
     }
 
-    /// A frame is coded, by an encoder that works beside the call.
+    /// A frame is coded, by an encoder that works in parallel with the call.
     pub fn take_coded(
         &mut self,
         now: Timestamp,

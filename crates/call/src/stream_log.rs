@@ -1,5 +1,5 @@
-//! What arrived of each stream, with which mark, until RFC 8888 feedback has reported it: the
-//! counterpart of [`crate::arrival_log::ArrivalLog`] for feedback by SSRC and RTP sequence number.
+//! The arrivals of each stream with their marks, until RFC 8888 feedback has reported them: the counterpart of
+//! [`crate::arrival_log::ArrivalLog`] for feedback by SSRC and RTP sequence number.
 //!
 //! Reports of a stream follow one another without a gap. They overlap only if a packet came late, or a
 //! second copy of it came marked: then the next report goes back to it and repeats everything since.
@@ -44,7 +44,7 @@ const MAX_GAP: u64 = 1 << 14;
 const MAX_LATE_START: u64 = 128;
 /// A call has four streams; unknown ones are not reported.
 const MAX_STREAMS: usize = 8;
-/// The metrics that fit a datagram of 1,200 bytes beside the headers of the blocks.
+/// The metrics that fit a datagram of 1,200 bytes with the headers of the blocks.
 const MAX_METRICS: usize = 500;
 /// Numbers start one wrap above zero, so that there is room below the first.
 const FIRST_TURN: u64 = 1 << 16;
@@ -63,8 +63,8 @@ impl StreamLog {
         }
     }
 
-    /// Append one report with what is unreported; false if there is nothing. Call again until false:
-    /// not everything may fit one packet.
+    /// Append one report with the unreported arrivals; false if there are none. Call again until false: not everything
+    /// may fit one packet.
     pub fn write_feedback(&mut self, out: &mut Vec<u8>, now: Timestamp, sender_ssrc: u32) -> bool {
         let Self { streams, metrics } = self;
         metrics.clear();
@@ -232,8 +232,8 @@ mod tests {
         assert_eq!((all[3].0, all[3].2.map(|metric| metric.ecn)), (9, Some(Ecn::Ce)));
     }
 
-    /// [rfc8888] §3: reports overlap if reordering crosses the boundary between them, and what was
-    /// received stays received.
+    /// [rfc8888] §3: reports overlap if reordering crosses the boundary between them, and a received packet stays
+    /// received.
     #[test]
     fn a_late_packet_makes_the_report_go_back_to_it() {
         let mut log = log(0, &[0, 2]);

@@ -24,8 +24,8 @@ impl RateController for WithDeadline {
     }
 }
 
-/// What leaves from a request for the first packet, 100 ms after the start, until 200 ms: whether each is a
-/// retransmission. No round trip is known, so another request would be as old as the first.
+/// The packets that leave from a request for the first packet, 100 ms after the start, until 200 ms: whether each is a
+/// retransmission. There is no round-trip sample, so another request would be as old as the first.
 fn sent_after_a_request(deadline_ms: Option<i64>) -> Vec<bool> {
     let (start, rate) = (Timestamp::ZERO, FrameRate::THIRTY);
     let encoder = Statistical::new(Config::default(), rate, ChaCha8Rng::seed_from_u64(1));

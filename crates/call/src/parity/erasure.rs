@@ -5,8 +5,8 @@
 //! unlucky. Here `y[i] = i` and `x[j] = 255 - j`, which differ as long as there are 256 packets at most, and do not
 //! depend on how many. Symbols are of any lengths: the shorter ones count as filled up with zeros.
 //!
-//! Of our own: the crates are for thousands of packets and slow for ten (reed-solomon-simd 0.7 ms per frame), or no
-//! longer kept (reed-solomon-erasure, last published in 2022).
+//! Written here because the crates are for thousands of packets and slow for ten (reed-solomon-simd 0.7 ms per frame),
+//! or no longer kept (reed-solomon-erasure, last published in 2022).
 
 use legato_wire::parity::{MAX_PACKETS, MAX_PARITY};
 

@@ -15,7 +15,7 @@ pub use share::{ParityRule, UnknownRule};
 
 use legato_wire::parity::{OVERHEAD_BYTES, Payload, symbol};
 
-/// What a parity packet has more than the largest media packet of its frame.
+/// Extra bytes of a parity packet over the largest media packet of its frame.
 pub const PARITY_OVERHEAD_BYTES: u16 = OVERHEAD_BYTES as u16;
 
 /// The RTP payload of parity packet `place` of a frame; `payloads` are those of its media packets, whose numbers follow

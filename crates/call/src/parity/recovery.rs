@@ -1,5 +1,5 @@
-//! The receiving end: keeps the latest packets of a video and their parity, and restores what is missing as soon as
-//! enough of a frame came, in whatever order.
+//! The receiving end: keeps the latest packets of a video and their parity, and restores missing packets as soon as
+//! enough of a frame came, in any order.
 //!
 //! Parity that came before the first media packet of a call is of no use, as its numbers cannot be placed. The sender is
 //! not trusted: what contradicts is ignored, and packets, frames and the work for each are bounded.
@@ -30,7 +30,7 @@ impl Restored {
     }
 }
 
-/// What may still restore, or be restored.
+/// Packets that may still restore, or be restored.
 #[derive(Debug)]
 pub struct Recovery {
     /// By number modulo their count.
@@ -70,7 +70,7 @@ impl Default for Recovery {
 }
 
 impl Recovery {
-    /// A media packet came; what can be restored by it.
+    /// A media packet came; returns the packets that it restores.
     pub fn take_media(&mut self, packet: &VideoPacket<'_>) -> Vec<Restored> {
         let VideoPacket { seq, timestamp, marker, payload, .. } = *packet;
         let Some(symbol) = symbol(marker, payload) else { return Vec::new() };
@@ -84,7 +84,7 @@ impl Recovery {
         self.frames.iter().position(of_it).map(|place| self.solve(place)).unwrap_or_default()
     }
 
-    /// Parity came, in a packet of this RTP time; what can be restored by it.
+    /// Parity came, in a packet of this RTP time; returns the packets that it restores.
     pub fn take_parity(&mut self, timestamp: u32, payload: &[u8]) -> Vec<Restored> {
         let (Ok(payload), Some(newest)) = (Payload::parse(payload), self.newest) else { return Vec::new() };
         let step = i64::from(payload.first_seq.wrapping_sub(newest as u16).cast_signed());
@@ -114,7 +114,7 @@ impl Recovery {
         self.restored
     }
 
-    /// Restore what is missing of a frame if enough is here; then it needs no more.
+    /// Restore the missing packets of a frame if enough are here; then it needs no more.
     fn solve(&mut self, place: usize) -> Vec<Restored> {
         let Some(frame) = self.frames.get(place) else { return Vec::new() };
         let (first, timestamp) = (frame.first, frame.timestamp);

@@ -67,7 +67,7 @@ fn parity_may_come_before_media_and_twice() {
     assert!(recovery.take_media(&frame.media(3)).is_empty());
     assert!(recovery.take_media(&frame.media(3)).is_empty(), "the same again is nothing new");
     assert_eq!(recovery.take_media(&frame.media(0)), [frame.restored(1), frame.restored(2)]);
-    // What was restored comes after all, and so does the parity again.
+    // The restored packet comes after all, and so does the parity again.
     assert!(recovery.take_media(&frame.media(1)).is_empty());
     assert!(frame.comes(0, &mut recovery).is_empty() && frame.comes(1, &mut recovery).is_empty());
     assert_eq!(recovery.restored(), 2);
@@ -146,8 +146,8 @@ fn frames_that_wait_are_bounded() {
     assert_eq!(recovery.frames.len(), FRAMES);
 }
 
-/// Frames of all sizes, of which packets are lost, late and doubled by chance: what is restored is what was lost, and
-/// nothing is missing of a frame of which enough came.
+/// Frames of all sizes, of which packets are lost, late and doubled by chance. The restored packets equal the lost
+/// ones, and a frame of which enough came lacks nothing.
 #[test]
 fn whatever_is_lost_late_or_doubled_enough_restores_all_of_it() {
     let mut random = ChaCha8Rng::seed_from_u64(3);

@@ -42,7 +42,7 @@ impl FromStr for ParityRule {
     }
 }
 
-/// A rule, and what it goes by.
+/// A rule and its inputs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ParityShare {
     pub rule: ParityRule,
@@ -120,7 +120,7 @@ impl ParityShare {
         1.0 - repaired <= UNREPAIRED_RATIO
     }
 
-    /// What is left of `target` for all but parity; `packets`: of a frame at that rate.
+    /// The part of `target` for all but parity; `packets`: of a frame at that rate.
     pub fn without(&self, target: DataRate, packets: u16, decided: DataRate) -> DataRate {
         target.saturating_sub(self.ratio(packets).map_or(decided, |ratio| target.scale(ratio)))
     }
@@ -146,8 +146,8 @@ mod tests {
         assert_eq!(fifth.packets(4), Some(2));
     }
 
-    /// Worked by hand for a loss of 0.1: of 4 packets none is lost with 0.6561, so none is not enough; more than one of 5
-    /// with 1 - 0.59049 - 0.32805 = 0.081; more than two of 6 with 0.0159; more than three of 7 with 0.0027.
+    /// Worked by hand for a loss of 0.1. Of 4 packets none is lost with 0.6561, so none is not enough. More than one of
+    /// 5 is lost with 1 - 0.59049 - 0.32805 = 0.081; more than two of 6 with 0.0159; more than three of 7 with 0.0027.
     #[test]
     fn losses_say_how_much_is_needed() {
         assert_eq!(losing(0.1).packets(4), Some(3));

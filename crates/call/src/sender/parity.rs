@@ -9,7 +9,7 @@ use legato_media::packetizer::{IP_UDP_BYTES, MAX_UDP_PAYLOAD_BYTES, PACKET_OVERH
 use legato_units::{DataRate, TimeDelta};
 
 impl Sender {
-    /// The same whose parity packets are real ones, with bytes of their own ahead of the code's, as many as `rule` says.
+    /// The same with real parity packets, which have a header before the code's bytes, as many as `rule` says.
     pub fn with_parity(mut self, rule: ParityRule) -> Self {
         self.parity.rule = rule;
         self.parity_overhead_bytes = PARITY_OVERHEAD_BYTES;

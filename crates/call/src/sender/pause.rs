@@ -1,7 +1,6 @@
-//! A pause of the media (RFC 8867 section 5.8): camera and microphone stop, and with them padding and
-//! probes, which only stand in for media. What waits in the pacer still leaves, lost packets are still
-//! repeated, and RTCP goes on, so that the round-trip time stays known. The controller gets no event:
-//! as in a real call it sees that nothing is sent.
+//! A pause of the media (RFC 8867 section 5.8): camera and microphone stop, and with them padding and probes, which
+//! only replace media. Packets in the pacer still leave, lost packets are still repeated, and RTCP goes on, so that
+//! round-trip samples continue. The controller gets no event: as in a real call it sees that nothing is sent.
 
 use super::{MIN_KEYFRAME_INTERVAL, Sender};
 use legato_control::{Decision, Pacing};

@@ -4,8 +4,8 @@ use super::{MIN_KEYFRAME_INTERVAL, Sender};
 use legato_control::{Event, PacerQueue};
 
 impl Sender {
-    /// Before a picture is coded: drop what has waited longer than the decision allows. The picture then begins anew,
-    /// since what it would be predicted from was never sent, and takes over the numbers of what was dropped.
+    /// Before a picture is coded: drop frames that have waited longer than the decision allows. The picture is then a
+    /// key frame, since its reference was never sent, and takes over the numbers of the dropped packets.
     pub(super) fn drop_stale_frames(&mut self) {
         let Some(longest) = self.decision.sending.drop_queued else { return };
         let Some(dropped) = self.pacer.drop_frames(self.now, longest) else { return };
