@@ -40,7 +40,7 @@ impl Coding {
         self.stream.label
     }
 
-    /// Whether what came of a frame is shown although packets of it are missing, and none is requested again.
+    /// Whether incomplete frames are shown, and no packet is requested again.
     pub fn shows_in_part(self) -> bool {
         self.stream.recovery == Recovery::References
     }

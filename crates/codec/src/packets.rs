@@ -5,7 +5,7 @@
 pub struct PacketCost {
     /// The largest packet of the codec.
     pub max_bytes: u16,
-    /// Of each packet, beside itself.
+    /// Of each packet, in addition to its payload.
     pub own_bytes: u16,
     /// The largest piece of a frame that the sender would cut by itself …
     pub even_max_bytes: u16,
@@ -20,7 +20,7 @@ impl Default for PacketCost {
     }
 }
 
-/// What became of a packet of video.
+/// The fate of a packet of video.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketReport {
     /// Its frame's place among those coded.

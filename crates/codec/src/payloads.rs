@@ -21,7 +21,7 @@ pub trait Payloads: Send {
     /// Bytes that the packetizer distributes.
     fn size_bytes(&self) -> u32;
 
-    /// Of these, the bytes that go ahead in a packet of their own.
+    /// Of these, the bytes that go ahead in a separate packet.
     fn head_bytes(&self) -> u16 {
         0
     }

@@ -8,7 +8,7 @@ pub trait Playback: Send {
     /// nothing to show.
     fn decode(&mut self, frame: &[u8]) -> Result<Option<Shown>, Error>;
 
-    /// Whether only a key frame helps although the last frame was shown: the sender is wrong about what is shown here.
+    /// Whether only a key frame helps although the last frame was shown: the sender is wrong about the picture here.
     fn is_astray(&self) -> bool {
         false
     }

@@ -10,7 +10,8 @@ pub enum Recovery {
     /// Lost packets are requested and sent again, of a codec that needs them.
     #[default]
     Nack,
-    /// Nothing is sent again: what came is shown, and the next frame is predicted from one that the receiver has.
+    /// Nothing is sent again: incomplete frames are shown, and the next frame is predicted from one that the receiver
+    /// has.
     References,
 }
 

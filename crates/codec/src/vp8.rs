@@ -3,7 +3,7 @@
 //! A frame is cut where the sender's packetizer cuts (`even_cut.rs`).
 //!
 //! The descriptor is libwebrtc's: a picture number of 15 bits in every packet, all packets of partition 0. Missing:
-//! temporal layers, and with them non-reference frames; partitions in packets of their own.
+//! temporal layers, and with them non-reference frames; partitions in separate packets.
 
 use crate::assembly::whole::{KeyStart, PayloadFormat, WholeFrames};
 use crate::even_cut::EvenCut;
@@ -68,7 +68,7 @@ impl Payloads for Vp8Frame {
         let (piece, _) = self.cut.piece(index)?;
         let mut payload = Vec::with_capacity(DESCRIPTOR_BYTES + piece.len());
         // [rfc7741] §4.2: |X|R|N|S|R| PID |, |I|L|T|K| RSV |, |M| PictureID |. All packets may be of partition 0, and
-        // only the first byte of a frame is known here to begin one.
+        // only the first byte of a frame certainly begins one.
         payload.extend([EXTENDED | if index == 0 { START } else { 0 }, HAS_PICTURE_ID]);
         payload.extend(self.picture_id.to_be_bytes());
         payload.extend_from_slice(piece);

@@ -3,9 +3,9 @@
 //! A frame is cut where the sender's packetizer cuts (`even_cut.rs`).
 //!
 //! The descriptor is libwebrtc's for one spatial and one temporal layer: non-flexible mode, a picture number of 15 bits
-//! in every packet, no layer indices, and before a key frame the scalability structure: its size, and that each picture
-//! refers to the one before. The structure is only in the first packet and counts as bytes of the frame. Missing: layers;
-//! flexible mode.
+//! in every packet, and no layer indices. Before a key frame comes the scalability structure: its size, and that each
+//! picture refers to the previous one. The structure is only in the first packet and counts as bytes of the frame.
+//! Missing: layers; flexible mode.
 
 use crate::assembly::whole::{KeyStart, PayloadFormat, WholeFrames};
 use crate::even_cut::EvenCut;

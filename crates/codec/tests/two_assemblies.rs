@@ -96,11 +96,11 @@ fn assembled(assembly: &mut dyn Assembly) -> Vec<Whole> {
     pictures.collect()
 }
 
-/// A packet: when it arrives in ms, its frame, its place there, and what it is.
+/// A packet: its arrival in ms, its frame, its place there, and its kind.
 type Arrived = (i64, usize, u16, PacketKind);
 
-/// Frames of 1 to 6 packets, every `gop`th a key frame, and their packets in the order in which they come: one in
-/// `1 / loss` is lost, of which two thirds come again, and some overtake each other.
+/// Frames of 1 to 6 packets, every `gop`th a key frame, and their packets in the order in which they come. One in `1 /
+/// loss` is lost, of which two thirds come again, and some overtake each other.
 fn stream(rng: &mut ChaCha8Rng, loss: u32, gop: usize) -> (Vec<Frame>, Vec<Arrived>) {
     let mut next_seq = 0;
     let frames: Vec<_> = (0..200)

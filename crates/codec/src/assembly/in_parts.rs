@@ -93,7 +93,7 @@ impl<G: Gappy> Default for FramesInParts<G> {
 }
 
 impl<G: Gappy> Assembly for FramesInParts<G> {
-    /// What is no payload of the codec is ignored.
+    /// Other payloads than the codec's are ignored.
     fn insert(&mut self, now: Timestamp, packet: &VideoPacket<'_>) {
         let Some((piece, key, keyframe)) = G::read(packet) else { return };
         let timestamp = packet.timestamp;

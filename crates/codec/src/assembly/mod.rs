@@ -32,7 +32,7 @@ pub trait Assembly: FrameAssembly + Send {
     }
 }
 
-/// What leaves the buffer.
+/// The pictures that leave the buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Assembled {
     /// A picture that will not come whole.

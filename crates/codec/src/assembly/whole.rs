@@ -88,11 +88,11 @@ pub struct WholeFrames {
     looked: u64,
     /// Where key frames begin, beyond `next`.
     key_starts: VecDeque<(u64, KeyStart)>,
-    /// First arrival of what waits here.
+    /// First arrival of the waiting packets.
     waiting_since: Option<Timestamp>,
     /// RTP time of the latest key frame, and the last arrival of it.
     keyframe: Option<(u32, Timestamp)>,
-    /// Whether packets were discarded unread: what follows cannot be decoded.
+    /// Whether packets were discarded unread: later frames cannot be decoded.
     torn: bool,
     ready: VecDeque<Assembled>,
 }
@@ -274,7 +274,7 @@ impl WholeFrames {
         (least..start).rev().take_while(|&seq| time(seq) == time(start)).last().unwrap_or(start)
     }
 
-    /// Give up what is before `start`.
+    /// Give up packets before `start`.
     fn give_up_to(&mut self, start: u64) {
         let Some((first, _)) = self.window else { return };
         let mut lost_packets = 0;

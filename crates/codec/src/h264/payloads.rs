@@ -1,11 +1,11 @@
 //! A coded H.264 frame as RTP payloads (RFC 6184, packetization mode 1), cut where the sender's packetizer cuts.
 //!
 //! The packetizer distributes a frame's bytes in pieces that differ by at most one byte, and counts 38 bytes of RTP per
-//! packet. On the wire those are 12 of RTP header, 8 of header extension, 16 of SRTP's tag, and the two bytes by which
-//! every payload here is longer than its piece: the header of a fragment (FU-A). A frame that fits one packet goes as an
-//! aggregation (STAP-A) of one unit, so that it has the same two extra bytes. The parameter sets of a key frame go ahead
-//! in an aggregation of their own, the frame's head. If a packet carries more header extensions than those 8 bytes, each
-//! piece leaves as many bytes empty for them, which count as the frame's.
+//! packet. On the wire those are 12 of RTP header, 8 of header extension, and 16 of SRTP's tag. The other two bytes are
+//! the header of a fragment (FU-A), by which every payload here is longer than its piece. A frame that fits one packet
+//! goes as an aggregation (STAP-A) of one unit, so that it has the same two extra bytes. The parameter sets of a key
+//! frame go ahead in a separate aggregation, the frame's head. If a packet carries more header extensions than those 8
+//! bytes, each piece leaves as many bytes empty for them, which count as the frame's.
 
 use crate::{Error, Payloads};
 use legato_media::packetizer::{self, MAX_PAYLOAD_BYTES};

@@ -1,4 +1,4 @@
-//! What there is of a frame: packets of the codec, and what the payloads say beside them.
+//! The received part of a frame: packets of the codec, and the other fields of the payloads.
 
 use crate::Error;
 
@@ -29,7 +29,7 @@ impl Bundle {
         bytes
     }
 
-    /// Read it back; refuses what has no packet, too many, or ends within one.
+    /// Reads it back; refuses bytes that have no packet, too many, or end within one.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
         let refused = |what: &str| Error(format!("hybrid frame: {what}"));
         let (&[stream, behind, high, low], mut rest) =

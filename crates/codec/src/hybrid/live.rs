@@ -1,8 +1,8 @@
 //! The encoder of a call: frames of a budget on the wire, none of whose packets is too large.
 //!
-//! Each packet costs headers, so small frames are cut into fewer packets; what is reported lost decides how many copies of
-//! motion they carry. A key frame comes at the beginning of a stream, on request, and where nothing is known of what the
-//! receiver shows; it may take [`KEYFRAME_SHARES`] of the bitrate's share of a frame.
+//! Each packet costs headers, so small frames are cut into fewer packets; reported losses decide how many copies of
+//! motion they carry. A key frame comes at the beginning of a stream, on request, and when the receiver's picture is
+//! unknown; it may take [`KEYFRAME_SHARES`] of the bitrate's share of a frame.
 
 use super::bundle::Bundle;
 use crate::{Coded, EncoderSettings, Error, LiveEncoder, PacketCost, PacketReport, Wanted, failed};
@@ -164,7 +164,7 @@ impl LiveEncoder for Live {
 
 #[cfg(test)]
 impl Live {
-    /// What the receiver shows if nothing is lost but what was reported.
+    /// The receiver's picture if no more is lost than was reported.
     pub fn encoder_shown(&self) -> Option<Picture> {
         self.encoder.shown()
     }

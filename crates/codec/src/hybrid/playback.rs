@@ -1,4 +1,4 @@
-//! The player of a call: decodes what came of each frame, and again when more of it comes late.
+//! The player of a call: decodes the packets of each frame that came, and again when more of them come late.
 //!
 //! A late packet changes no picture that was shown. But the sender hears that it came, and predicts from what the receiver
 //! would show with it; so the frames since then are decoded again. Where the sender is wrong about what the receiver has,
@@ -90,7 +90,7 @@ impl Player {
                 return;
             }
         } else if kept.before.last().is_none_or(|last| !is_after(frame, last)) {
-            // Older than what is kept.
+            // Older than the kept frames.
             return;
         } else {
             let before = kept.before.clone();

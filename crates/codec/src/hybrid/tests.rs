@@ -48,7 +48,7 @@ impl Call {
         Self { live, playback: Player::default(), draws: Draws(1), feedback: Vec::new(), sent: 0, astray: 0 }
     }
 
-    /// Send a picture of which a share of packets is lost; what is shown.
+    /// Sends a picture of which a share of packets is lost; returns the picture shown.
     fn send(&mut self, loss_percent: u32, keyframe: bool) -> (Coded, Option<Shown>) {
         let coded = self.live.encode(&picture(self.sent as usize), wanted(0, BPS, keyframe)).unwrap();
         let mut bundle = Bundle::parse(&coded.bytes).unwrap();

@@ -1,5 +1,5 @@
-//! The encoder: a live bitrate that pays for the headers of its packets, and feedback on packets put together to what
-//! came of frames.
+//! The encoder: a live bitrate that pays for the headers of its packets, and feedback on packets put together to
+//! reports on frames.
 
 use crate::{Coded, EncoderSettings, Error, LiveEncoder, PacketCost, PacketReport, Wanted, failed};
 use legato_h264::{Mode, Resilient, ResilientFrame, Settings};
@@ -83,7 +83,7 @@ impl LiveEncoder for Live {
                     continue;
                 }
             }
-            // What is older is settled by this report too.
+            // This report settles older frames too.
             self.arrived.retain(|&other, _| other.wrapping_sub(frame).cast_signed() > 0);
             if let Some(number) = frame.checked_sub(self.first) {
                 self.stream.report(number.into(), arrived).map_err(failed)?;

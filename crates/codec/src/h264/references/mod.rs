@@ -1,5 +1,5 @@
 //! H.264 in slices, predicted from frames that the receiver has acknowledged once a loss is reported; its player shows
-//! what came of a frame.
+//! incomplete frames.
 
 mod assembly;
 mod live;

@@ -1,5 +1,5 @@
-//! A coded H.264 picture in slices as RTP payloads (RFC 6184, packetization mode 1): parameter sets in an aggregation of
-//! their own, then each slice in a packet alone, or in fragments (FU-A) if it is too large for one.
+//! A coded H.264 picture in slices as RTP payloads (RFC 6184, packetization mode 1): parameter sets in a separate
+//! aggregation, then each slice in a packet alone. A slice too large for one goes in fragments (FU-A).
 
 use crate::h264::payloads::{FRAMING_BYTES, UnitKind, aggregate, fragment, unit_kind, units};
 use crate::{Error, payloads::OwnPackets};

@@ -1,4 +1,4 @@
-//! A decoder that conceals, and knows when the sender is wrong about what is shown here.
+//! A decoder that conceals, and knows when the sender is wrong about the picture here.
 
 use crate::{Error, Playback, Shown, failed};
 use legato_h264::DecodedLuma;

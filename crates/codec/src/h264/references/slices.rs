@@ -1,4 +1,4 @@
-//! Slices of H.264 in payloads of RFC 6184: where a frame begins, and what can be put together of the payloads that came.
+//! Slices of H.264 in payloads of RFC 6184: where a frame begins, and the slices that the received payloads make up.
 
 use legato_wire::h264::{self, Fragment, Payload};
 use std::collections::BTreeMap;
