@@ -6,9 +6,9 @@
 //! cargo run --release -p legato-control --example decision_speed
 //! ```
 //!
-//! The networks: `dense`, NVC-CC's size (30-32-16-1); `gru64`, R3Net's (4-64-GRU 64-64-1); `hrcc`, 32 filters over ten
-//! rows of six numbers, 64 and 1; `concerto`, four convolutions of 64 filters over 15x4, one of 128 over all of them,
-//! 256 and 26: 2.3 million weights.
+//! The networks are `dense`, NVC-CC's size (30-32-16-1); `gru64`, R3Net's (4-64-GRU 64-64-1); `hrcc`, 32 filters over
+//! ten rows of six numbers, 64 and 1. And `concerto`: four convolutions of 64 filters over 15x4, one of 128 over all of
+//! them, 256 and 26: 2.3 million weights.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 

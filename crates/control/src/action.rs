@@ -38,9 +38,9 @@ impl ActionSpace {
 
 /// NVC-CC: raises the target itself; lowers from the receiver rate.
 ///
-/// Deviates from [nvc-cc] eq. (1), which multiplies by `a` above zero and divides by `a` below it, so that
-/// every action would lower the rate or turn it negative: read as the authors' public code does, with
-/// `1 + a` and `1 − a`; what a decrease begins from, the receiver rate of the last 200 ms, is the paper's.
+/// Deviates from [nvc-cc] eq. (1), which multiplies by `a` above zero and divides by `a` below it, so that every action
+/// would lower the rate or turn it negative. Here it is read as in the authors' public code, with `1 + a` and `1 − a`.
+/// A decrease begins from the receiver rate of the last 200 ms, as in the paper.
 // [nvc-cc] eq. (1): x_t = x_{t−1} (1 + a_t), a_t ≥ 0; γ / (1 − a_t), a_t < 0
 pub fn nvc_cc(action: f32, target: DataRate, receiver_rate_200ms: DataRate) -> DataRate {
     let action = f64::from(action);

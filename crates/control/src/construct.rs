@@ -40,7 +40,7 @@ pub trait Construct: RateController + Sized + 'static {
     /// Build it. Numbers are in the ranges that their fields state; refuses values that contradict one another.
     fn new(config: Self::Config, context: Context<'_>) -> Result<Self, BuildError>;
 
-    /// Build it as one whose actions are set from outside; only learned controllers can be, and those around one.
+    /// Builds it with actions set by an environment. Only learned controllers, and wrappers around them, allow this.
     fn steered(config: Self::Config, context: Context<'_>) -> Result<Box<dyn Steered>, BuildError> {
         let _ = (config, context);
         Err(BuildError::NotLearned { controller: Self::NAME })
@@ -229,7 +229,7 @@ pub enum BuildError {
     Config {
         /// The controller.
         controller: &'static str,
-        /// What is wrong, naming key and value.
+        /// The fault, naming key and value.
         message: String,
     },
     /// A file or the future is needed and missing.
@@ -237,7 +237,7 @@ pub enum BuildError {
     Missing {
         /// The controller.
         controller: &'static str,
-        /// What it needs.
+        /// The missing resource.
         what: String,
     },
     /// It was to be steered, and has no policy.

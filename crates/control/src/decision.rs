@@ -3,9 +3,9 @@
 use legato_units::{DataRate, DataSize, TimeDelta};
 use serde::{Deserialize, Serialize};
 
-/// What the sender shall do until the next event: at which rate, how packets leave, what else is sent or thrown away,
-/// and what is asked of the encoder. Rates count bytes on the wire, packet headers included; the sender subtracts
-/// headers, parity and retransmissions to get the encoder's rate.
+/// The sender's orders until the next event: the rate, how packets leave, what else it sends or throws away, and orders
+/// to the encoder. Rates count bytes on the wire, packet headers included; the sender subtracts headers, parity and
+/// retransmissions to get the encoder's rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Decision {
@@ -17,7 +17,7 @@ pub struct Decision {
     /// Hold packets while this much is in flight (`None`: no window).
     #[serde(rename = "congestion_window_bytes")]
     pub congestion_window: Option<DataSize>,
-    /// What is sent beside media, and what is not sent after all; most controllers have no such wish.
+    /// Packets sent in addition to media, and media not sent after all; most controllers have no such wish.
     pub sending: SendingWishes,
     /// How frames are coded and which; most controllers leave that to the encoder.
     pub encoder: EncoderWishes,
@@ -44,8 +44,8 @@ pub struct Pacing {
     /// has been encoded.
     #[serde(rename = "rate_bps")]
     pub rate: DataRate,
-    /// What the pacer may release at one instant: packets leave until this much is owed, then wait until it is paid
-    /// at the pacing rate (`None`: the pacer's own burst interval; zero: packets leave one by one).
+    /// The bytes that the pacer may release at one instant: packets leave until this much is owed, then wait until it
+    /// is paid at the pacing rate. `None`: the pacer's burst interval; zero: packets leave one by one.
     #[serde(rename = "burst_bytes")]
     pub burst: Option<DataSize>,
     /// Fill the pacer up to this with padding.
@@ -76,8 +76,8 @@ pub struct SendingWishes {
     /// the packet later than this after it first left (`None`: never). For links that often lose repair as well.
     #[serde(rename = "repair_deadline_ns")]
     pub repair_deadline: Option<TimeDelta>,
-    /// Before a picture is coded, throw away the frames of which no packet has left if the oldest of them has waited longer
-    /// than this (`None`: never). The picture is then a key frame: what it would be predicted from was never sent.
+    /// Before a picture is coded, throw away the frames of which no packet has left if the oldest of them has waited
+    /// longer than this (`None`: never). The picture is then a key frame: its reference was never sent.
     #[serde(rename = "drop_queued_ns")]
     pub drop_queued: Option<TimeDelta>,
     /// Send nothing at all: a circuit breaker of [rfc8083] has tripped.

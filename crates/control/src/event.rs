@@ -36,9 +36,9 @@ pub enum Event {
     RoundTripTime(TimeDelta),
     /// The route changed: everything learned about the old path is void.
     RouteChange,
-    /// RTCP of whatever content came, before what it says (sender).
+    /// RTCP of any content came, before its content (sender).
     RtcpArrived,
-    /// Transport-wide feedback, joined with what was sent (sender).
+    /// Transport-wide feedback, joined with the sent packets (sender).
     TransportFeedback(TransportFeedback),
 }
 
@@ -49,7 +49,7 @@ pub struct RateLimits {
     /// The minimum.
     #[serde(rename = "min_bps")]
     pub min: DataRate,
-    /// The target until something is known.
+    /// The target before the first feedback.
     #[serde(rename = "start_bps")]
     pub start: DataRate,
     /// The maximum.
@@ -65,7 +65,7 @@ impl RateLimits {
     }
 }
 
-/// What is known about a picture before it is encoded.
+/// The facts about a picture before it is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceFrameInfo {
@@ -155,7 +155,7 @@ pub struct SentPacket {
     /// Bytes sent and not yet reported, this packet included.
     #[serde(rename = "in_flight_bytes")]
     pub in_flight: DataSize,
-    /// Where in its frame it stands, if it carries video or parity and the sender knows.
+    /// Its place in its frame, if it carries video or parity and the sender knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<FramePlace>,
 }

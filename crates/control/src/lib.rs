@@ -2,9 +2,8 @@
 //! estimators, the pipeline of learned control, policies. The controllers themselves are `legato-controllers`, which no
 //! crate below the simulator names.
 //!
-//! A controller reads no clock, opens no socket and draws no randomness of its own; the same object
-//! runs in the simulator and in real calls. This crate knows nothing of pixels, packet bytes, Python
-//! or drivers.
+//! A controller reads no clock, opens no socket and draws no randomness; the same object runs in the simulator and in
+//! real calls. This crate knows nothing of pixels, packet bytes, Python or drivers.
 //!
 //! ```
 //! use legato_control::{Decision, Event, RateController};

@@ -70,7 +70,7 @@ fn write_shifted(rows: &mut [f32], width: usize, fill: impl FnOnce(&mut [f32])) 
     }
 }
 
-/// Features are scaled to about one; anything this far off is a fault of theirs and is kept finite.
+/// Features are scaled to about one; anything this far off is a fault of the feature and is kept finite.
 const LARGEST: f32 = 1e4;
 
 #[cfg(test)]

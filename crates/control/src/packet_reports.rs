@@ -217,7 +217,7 @@ impl PacketReports {
     }
 }
 
-/// No IP packet is larger; what is, stays on its own, so that sums over a run are in range.
+/// No IP packet is larger; a larger size stays alone, so that sums over a run are in range.
 const MAX_SIZE_BYTES: u64 = u16::MAX as u64;
 
 /// The burst with `packet` behind it, if it continues it.

@@ -19,9 +19,9 @@ pub struct Parameter {
     pub default: Option<toml::Value>,
     /// Its unit; empty for text, switches, choices and tables of another controller's parameters.
     pub unit: &'static str,
-    /// What it accepts; `None` if that is every number, or the parameter is not a number.
+    /// The accepted range; `None` if that is every number, or the parameter is not a number.
     pub range: Option<Range>,
-    /// What it does, in one sentence or more; empty if there is none.
+    /// Its meaning, in one sentence or more; empty if there is none.
     pub meaning: String,
 }
 

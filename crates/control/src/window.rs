@@ -1,9 +1,9 @@
 //! What a controller could know of one decision interval: the only source of features for learned
 //! controllers, in training, in simulated and in real calls.
 //!
-//! The same struct serves both ends. At the sender, arrivals and losses are those that feedback
-//! reported in the interval; at the receiver they are those it saw itself. Delays are differences of
-//! two clocks: only their change means something, so they are given above the minimum of the call.
+//! The same struct serves both ends. At the sender, arrivals and losses are the ones that feedback reported in the
+//! interval; at the receiver they are the observed ones. Delays are differences of two clocks: only their change means
+//! something, so they are given above the minimum of the call.
 
 use crate::{EncodedFrameInfo, Event, FrameReport, ReceivedPacket, ReportRun, RunFate, TransportFeedback};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};

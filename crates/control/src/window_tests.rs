@@ -61,7 +61,7 @@ fn a_senders_interval_has_rates_loss_and_delay_above_the_minimum() {
     assert!((second.delay_gradient() - 0.4).abs() < 1e-12);
     assert_eq!((second.rtt, second.min_mean_rtt), (Some(SPAN(60)), Some(SPAN(40))));
 
-    // Nothing reported: delay stays what it was and grows no further.
+    // Nothing reported: delay stays and grows no further.
     let third = window.close(MS(150), TARGET);
     assert_eq!((third.arrived_packets, third.delay, third.delay_gradient()), (0, Some(SPAN(20)), 0.0));
 }

@@ -1,11 +1,9 @@
-//! `burst-rtc` believes that every frame shall leave at once, that its burst measures the path, and that the target
-//! follows from how frame sizes scatter ([burstrtc2024]): sizes are Gaussian about what the encoder was asked for, so it
-//! can be solved how large a frame may be asked for to arrive in time.
+//! `burst-rtc` believes that every frame shall leave at once, that its burst measures the path, and that the target follows from how frame sizes scatter ([burstrtc2024]). Sizes are Gaussian about the encoder's target, so one can solve for the largest target whose frames arrive in time.
 //!
 //! Only the paper's abstract was at hand. It says that frames are emitted whole, that bursts estimate the bandwidth,
-//! that sizes are Gaussian and that the target is solved and not searched. The equations, their constants and what is
-//! in time are ours: with probability `in_time_ratio` a frame has left the bottleneck, with the queue that it met,
-//! before the next one is coded. docs/papers/burstrtc2024.md says more.
+//! that sizes are Gaussian and that the target is solved and not searched. The equations, their constants and the
+//! meaning of "in time" are Legato's: with probability `in_time_ratio` a frame has left the bottleneck, with the queue
+//! that it met, before the next one is coded. docs/papers/burstrtc2024.md says more.
 
 use legato_control::estimate::frame_dispersion::{FirstDelay, dispersion_bps};
 use legato_control::estimate::frame_interval::FrameInterval;
@@ -241,8 +239,8 @@ mod tests {
         }
     }
 
-    /// Ours, worked by hand: 4 Mbit/s, sizes of 1.0 +- 0.2: 95 % of frames are at most 1.329 of the mean, so
-    /// 4 / 1.329 = 3.010 Mbit/s; with a queue of half a frame's time, half of that.
+    /// Legato's, worked by hand: 4 Mbit/s, sizes of 1.0 +- 0.2. Of the frames 95 % are at most 1.329 of the mean, so 4
+    /// / 1.329 = 3.010 Mbit/s. With a queue of half a frame's time it is half of that.
     #[test]
     fn the_target_is_the_mean_size_whose_quantile_leaves_in_time() {
         let mut burst_rtc = burst_rtc();

@@ -12,8 +12,8 @@
 //!    before an outage ends. So nothing is sent into a dead link, and the first frame after it is a new one.
 //! 4. Frames leave as one burst where the queue holds them; else at the rate at which the link passes them.
 //!
-//! Not a bound in the strict sense: it does not know which packets will be lost at random, nor what is worth how many
-//! bits in the pictures to come.
+//! Not a bound in the strict sense: it does not know which packets will be lost at random, nor how many bits the coming
+//! pictures deserve.
 
 use legato_control::{
     BuildError, Construct, Context, Decision, EncoderWishes, Event, FutureLink, KnownFuture, Pacing, RateController,
@@ -80,7 +80,7 @@ pub struct Clairvoyant {
     plan: FramePlan,
 }
 
-/// What becomes of one picture.
+/// The decision on one picture.
 #[derive(Clone, Copy, Debug)]
 struct FramePlan {
     target: DataRate,
@@ -144,7 +144,7 @@ impl Clairvoyant {
         FramePlan { target, max_frame_size: size, pacing_rate: self.pacing_rate(free, size), skip }
     }
 
-    /// What the link passes within the horizon beyond what waits for it.
+    /// The bytes that the link passes within the horizon beyond the waiting ones.
     fn target(&self, now: Timestamp, free: Timestamp) -> DataRate {
         let end = now + self.horizon;
         let passed = self.link.passes(free.min(end), end);
@@ -210,7 +210,7 @@ impl RateController for Clairvoyant {
     }
 }
 
-/// Of bytes on the wire, those that are coded video: a packet of 1,162 has 66 of headers.
+/// The share of coded video in bytes on the wire: a packet of 1,162 has 66 of headers.
 fn coded(wire: DataSize) -> DataSize {
     DataSize::from_bytes(wire.as_bytes() * 1_162 / 1_228)
 }

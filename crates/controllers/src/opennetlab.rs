@@ -1,6 +1,6 @@
 //! `opennetlab` hosts an estimator written for AlphaRTC ([alphartc]): a Python file with a class `Estimator`, which gets
-//! each packet that arrives (`report_states`) and is asked for a bandwidth every 200 ms (`get_estimated_bandwidth`). Such files were written for the MMSys 2021 challenge and since; this judges them beside
-//! all others.
+//! each packet that arrives (`report_states`) and is asked for a bandwidth every 200 ms (`get_estimated_bandwidth`).
+//! Such files were written for the MMSys 2021 challenge and since; this judges them against all others.
 //!
 //! The estimator itself is somebody else's program: whether the same call gives the same bytes is up to it. The
 //! builder of the call provides the host (`Assets::host`), so this crate knows no Python. Without a file there is no
@@ -124,7 +124,7 @@ mod tests {
     const LIMITS: RateLimits =
         RateLimits { min: DataRate::from_kbps(50), start: DataRate::from_kbps(300), max: DataRate::from_mbps(4) };
 
-    /// Estimates what arrived since it was last asked, over 200 ms; fails when that is nothing.
+    /// Estimates from the arrivals since the last request, over 200 ms; fails when there are none.
     #[derive(Clone, Default)]
     struct Sum {
         now: DataSize,

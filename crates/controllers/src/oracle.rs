@@ -73,8 +73,8 @@ impl Construct for Oracle {
 }
 
 impl Oracle {
-    /// The target is the minimum, over instants within the horizon, of the mean capacity from now
-    /// to that instant: what can be sent now without a standing queue before the horizon ends.
+    /// The target is the minimum, over instants within the horizon, of the mean capacity from now to that instant: the
+    /// rate that leaves no queue when the horizon ends.
     fn look_ahead(&mut self, now: Timestamp) {
         while self.cursor + 1 < self.future.len() && self.future[self.cursor + 1].start <= now {
             self.cursor += 1;

@@ -34,7 +34,7 @@ pub struct Config {
     /// The factor by which the limit grows with a report of little loss.
     #[schemars(range(min = 1, max = 10))]
     pub increase_ratio: f64,
-    /// What is added beyond that factor.
+    /// Added in addition to that factor.
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub increase_bps: u64,
 }
@@ -101,7 +101,7 @@ impl RateController for Remote {
     fn on_event(&mut self, now: Timestamp, event: &Event) {
         match event {
             Event::RemoteEstimate(estimate) => {
-                // Zero lifts the cap, as in libwebrtc; [draft-alvestrand-rmcat-remb] does not say what it means.
+                // Zero lifts the cap, as in libwebrtc; [draft-alvestrand-rmcat-remb] does not define it.
                 let lifted = self.config.loss_rule && *estimate == DataRate::ZERO;
                 self.estimate = if lifted { DataRate::MAX } else { *estimate };
                 self.heard(now);

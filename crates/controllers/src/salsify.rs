@@ -1,6 +1,4 @@
-//! `salsify` believes that the spacing of arrivals shows what the path takes right now, and that a
-//! frame is the right unit to act on it ([fouladi2018]; its text was not at hand: this follows its
-//! public sender and receiver and what others report of it).
+//! `salsify` believes that the spacing of arrivals shows the present rate of the path, and that a frame is the right unit to act on it ([fouladi2018]). The paper's text was not at hand; this follows its public sender and receiver and others' reports of it.
 //!
 //! It measures tau, a smoothed time between arrivals that excludes the sender's own pauses. It does
 //! one thing: before each frame it allows as many packets as bring the time to drain everything in
@@ -8,10 +6,9 @@
 //! codes each frame at two sizes and takes the one that fits, or skips the frame
 //! ([`EncoderWishes::best_of_two`]).
 //!
-//! Moved to the sender: in the paper the receiver measures tau and acknowledges each packet; here
-//! both come from the departures and arrivals in transport-wide feedback. Missing: coding against
-//! states the receiver is known to have, and with it the paper's way to recover from loss without
-//! repair.
+//! Moved to the sender: in the paper the receiver measures tau and acknowledges each packet; here both come from the
+//! departures and arrivals in transport-wide feedback. Missing: coding against states that the receiver has
+//! acknowledged, and with it the paper's way to recover from loss without repair.
 
 use legato_control::estimate::silence::Silence;
 use legato_control::{
@@ -266,8 +263,8 @@ impl InterArrival {
         if report.transport_seq <= last.transport_seq {
             return; // A missing packet turned up: it arrived between others.
         }
-        // [fouladi2018]: tau <- alpha (T_i - T_{i-1} - grace_i) + (1 - alpha) tau. The grace period is
-        // the sender's pause, which its receiver is sent and which is known here.
+        // [fouladi2018]: tau <- alpha (T_i - T_{i-1} - grace_i) + (1 - alpha) tau. The grace period is the sender's
+        // pause, which the sender reports to its receiver and which is available here.
         let pause = report.departure - last.departure;
         let grace = if pause > SHORTEST_PAUSE { pause } else { TimeDelta::ZERO };
         let gap_ns = ((arrival - last.arrival).as_nanos() as f64 - grace.as_nanos() as f64).max(0.0);

@@ -123,8 +123,8 @@ fn no_frame_fits_while_more_is_in_flight_than_drains_in_time() {
     assert_eq!(salsify.decision().encoder.max_frame_size, Some(DataSize::ZERO));
 }
 
-/// 4 packets are in flight after a feedback; 20 ms later, at 10 ms a packet, 2 more have come; 5 s later no more
-/// than in the 5 ms after which the next feedback was due.
+/// 4 packets are in flight after a feedback. 20 ms later, at 10 ms a packet, 2 more have come; 5 s later no more than
+/// in the 5 ms after which the next feedback was due.
 #[test]
 fn packets_are_assumed_to_arrive_until_the_next_feedback_is_due() {
     let budget = |feedback_interval_ns, after_us| {

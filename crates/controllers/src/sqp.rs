@@ -1,6 +1,4 @@
-//! `sqp` believes that a frame, sent as a paced train, measures the path by itself: how far its last
-//! packet exceeds the minimum delay shows what the path gave it, queues included ([ray2022]; its
-//! text was not at hand: equations and constants are from memory, and not numbered here).
+//! `sqp` believes that a frame, sent as a paced train, measures the path by itself: how far its last packet exceeds the minimum delay shows the rate that the path gave it, queues included ([ray2022]). The paper's text was not at hand: equations and constants are from memory, and not numbered here.
 //!
 //! For each frame it measures bytes over the time from its first departure to its last arrival minus
 //! the minimum one-way delay of the last two round trips. It moves the bitrate towards nine tenths

@@ -1,6 +1,4 @@
-//! `gcc` against the crate `goog_cc`, a port of libwebrtc's controller: both get the same packets
-//! and the same feedback, only `gcc` drives the link, and their targets are compared over time.
-//! docs/papers/gcc.md lists the known differences.
+//! `gcc` against the crate `goog_cc`, a port of libwebrtc's controller. Both get the same packets and the same feedback, only `gcc` drives the link, and their targets are compared over time. The known differences are in docs/papers/gcc.md.
 
 use crate::test_link::{Link, Observer, run};
 use goog_cc::experiments::FieldTrials;
@@ -293,9 +291,9 @@ fn links_with_jitter_loss_and_steps() {
     }
 }
 
-/// With arrivals in the 250 microseconds of transport-wide feedback the port rounds them to
-/// milliseconds before it fits its line, and `gcc` does not: in some calls one of them sees over-use a
-/// feedback earlier, and they recover from it differently.
+/// With arrivals in the 250 microseconds of transport-wide feedback the port rounds them to milliseconds before it fits
+/// its line, and `gcc` does not. In some calls one of them sees over-use a feedback earlier, and they recover from it
+/// differently.
 #[test]
 fn finer_arrival_times_part_them_in_few_calls() {
     let differences: Vec<_> = (1..=12).map(|seed| compare(&mixed(seed, TimeDelta::from_micros(250)), 60)).collect();

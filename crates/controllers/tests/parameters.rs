@@ -1,4 +1,4 @@
-//! Every parameter of every controller says what it does, in which unit, in words that stand alone.
+//! Every parameter of every controller states its meaning and its unit in a complete sentence.
 
 use legato_control::{Context, Parameter, RateLimits};
 use legato_controllers::{NoFiles, REGISTRY, entry};
@@ -11,7 +11,7 @@ fn all() -> impl Iterator<Item = (&'static str, Parameter)> {
     })
 }
 
-/// What is wrong with a meaning, if anything is.
+/// The fault of a meaning, if any.
 fn fault(meaning: &str) -> Option<&'static str> {
     let meaning = meaning.trim();
     let last = meaning.chars().last()?;

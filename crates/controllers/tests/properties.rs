@@ -1,6 +1,5 @@
-//! Properties of every controller in the registry after any list of events: odd ones (packets never
-//! sent, duplicates, feedback out of order by a thousand, sizes of zero, equal times, all lost) as
-//! well as likely ones.
+//! Properties of every controller in the registry after any list of events, odd ones as well as likely ones. Odd are
+//! packets never sent, duplicates, feedback out of order by a thousand, sizes of zero, equal times, all lost.
 
 use legato_control::steering::Steered;
 use legato_control::{

@@ -21,7 +21,7 @@ const LISTENS_TO_NO_FEEDBACK: &[&str] = &[
 /// intervals, a round trip, and what irregular feedback gets on top.
 const COMMON_MS: i64 = 800;
 
-/// Controllers with a rule of their own, and how long it takes them.
+/// Controllers with a separate rule, and how long it takes them.
 const OWN_RULE: &[(&str, i64)] = &[
     ("gcc", 6_100),       // libwebrtc's `rtt_backoff`: begins after 3 s and takes a fifth off per second
     ("jm-tfrc", 3_000),   // [rfc5348] §4.4, the nofeedback timer

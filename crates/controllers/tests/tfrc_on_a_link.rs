@@ -7,7 +7,7 @@ use legato_control::{Context, Decision, Event, NoAssets, RateController, RateLim
 use legato_controllers::entry;
 use legato_units::{DataRate, TimeDelta, Timestamp};
 
-/// What was sent and observed from `from` on.
+/// Sent and observed values from `from` on.
 struct Seen {
     from: Timestamp,
     bits: f64,

@@ -1,10 +1,10 @@
 //! Packets that left close together form one group; a growing queue shows in how much further apart
 //! two groups arrive than they left. As libwebrtc's `InterArrivalDelta` [libwebrtc-m150].
 //!
-//! A group lasts until a packet leaves more than 5 ms after the group's first. A packet that
-//! arrives within 5 ms of the previous one although it left later than that (a burst released by a
-//! stalled link, as Wi-Fi and cellular schedulers do) joins the group whatever its departure, for
-//! at most 100 ms; otherwise one burst would look like a queue that drains at once.
+//! A group lasts until a packet leaves more than 5 ms after the group's first. A stalled link, such as Wi-Fi or a
+//! cellular scheduler, releases packets in a burst: one arrives within 5 ms of the previous one although it left later
+//! than that. It joins the group whatever its departure, for at most 100 ms; otherwise one burst would look like a
+//! queue that drains at once.
 
 use legato_units::{DataSize, PeerTimestamp, TimeDelta, Timestamp};
 

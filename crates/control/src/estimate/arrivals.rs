@@ -24,13 +24,13 @@ pub struct Arrival {
     /// How long the link worked on it alone: since the packet before it came, or since it could have come over an
     /// empty link.
     pub service: TimeDelta,
-    /// It found the link empty: what its service took shows delay variation, and not how many bytes the link passes.
+    /// It found the link empty: its service time shows delay variation, and not how many bytes the link passes.
     pub found_idle: bool,
 }
 
 /// A route's minimum delay shows at least this often, since frames leave gaps.
 const BASE_DELAY_WINDOW: TimeDelta = TimeDelta::from_secs(10);
-/// Behind a queue that stands it does not show, and would be taken for longer than it is.
+/// Behind a persistent queue it does not show, and would be taken for longer than it is.
 const STANDING_BASE_DELAY_WINDOW: TimeDelta = TimeDelta::from_secs(60);
 
 impl Default for Arrivals {
@@ -40,12 +40,12 @@ impl Default for Arrivals {
 }
 
 impl Arrivals {
-    /// Whether a queue stands: the minimum delay then rarely shows, and is one of a longer time.
+    /// Whether a queue persists: the minimum delay then rarely shows, and is one of a longer time.
     pub fn set_queue_stands(&mut self, stands: bool) {
         self.window = if stands { STANDING_BASE_DELAY_WINDOW } else { BASE_DELAY_WINDOW };
     }
 
-    /// Read a packet that left and came at these times, each by a clock of its own; `None` if it was overtaken.
+    /// Reads a packet that left and came at these times, each by a different clock; `None` if it was overtaken.
     pub fn read(&mut self, departure: Timestamp, arrival: PeerTimestamp) -> Option<Arrival> {
         let delay_ns = arrival.as_nanos() - departure.as_nanos();
         let base_ns = self.base.after(departure, delay_ns, self.window);
@@ -66,7 +66,7 @@ impl Arrivals {
     }
 }
 
-/// Counts packets within bursts, from departures alone, so that places are known on any stack.
+/// Counts packets within bursts, from departures alone, so that any stack can supply places.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BurstPlaces {
     /// The last packet's departure and place.

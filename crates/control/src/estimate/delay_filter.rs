@@ -1,8 +1,8 @@
 //! How much longer than before do packets wait? The delay variation between two groups of packets is the time that the
-//! size difference takes on the link, plus the growth of the queue, plus noise. A Kalman filter estimates the first two:
-//! the inverse of the capacity and the *offset*, what a queue adds per group. libwebrtc's `OveruseEstimator`, the
-//! receiver's estimator until transport-wide feedback replaced it [libwebrtc-overuse-estimator]; the filter of
-//! [draft-ietf-rmcat-gcc-02] §5.3 is the same without the sizes.
+//! size difference takes on the link, plus the growth of the queue, plus noise. A Kalman filter estimates the first
+//! two: the inverse of the capacity and the *offset*, the delay that a queue adds per group. It is libwebrtc's
+//! `OveruseEstimator`, the receiver's estimator until transport-wide feedback replaced it
+//! [libwebrtc-overuse-estimator]. The filter of [draft-ietf-rmcat-gcc-02] §5.3 is the same without the sizes.
 
 use super::arrival_groups::GroupDelta;
 use super::overuse::BandwidthUsage;
@@ -122,7 +122,7 @@ impl DelayFilter {
     }
 }
 
-// [libwebrtc-overuse-estimator] OverUseDetectorOptions and the constants beside them. Variances are in ms².
+// [libwebrtc-overuse-estimator] OverUseDetectorOptions and the constants next to them. Variances are in ms².
 /// 1/64 ms per byte is 512 kbit/s.
 const INITIAL_SLOPE_MS_PER_BYTE: f64 = 8.0 / 512.0;
 const INITIAL_OFFSET_VARIANCE: f64 = 0.1;

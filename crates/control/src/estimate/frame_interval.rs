@@ -4,7 +4,7 @@ use legato_units::{Seconds, Timestamp};
 
 /// 30 pictures a second until two have come.
 const FIRST: Seconds = Seconds::new(1.0 / 30.0);
-/// 250 pictures a second to 5: what is longer is a pause.
+/// 250 pictures a second to 5: a longer interval is a pause.
 const SHORTEST: Seconds = Seconds::from_millis(4.0);
 /// See [`SHORTEST`].
 const LONGEST: Seconds = Seconds::from_millis(200.0);
@@ -25,7 +25,7 @@ impl Default for FrameInterval {
 }
 
 impl FrameInterval {
-    /// That of a source whose rate is known.
+    /// That of a source with a given rate.
     pub fn of_secs(seconds: f64) -> Self {
         Self { last: None, mean: Seconds::new(seconds) }
     }

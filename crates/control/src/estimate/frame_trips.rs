@@ -1,6 +1,6 @@
-//! What became of each frame: the reports of its packets put together, for controllers that measure the path by
-//! frames. A frame is over when the report of a later one comes, or when all its packets have been reported as
-//! received: a packet that is late is no loss as long as no packet of a later frame was reported before it.
+//! The trip of each frame: the reports of its packets put together, for controllers that measure the path by frames. A
+//! frame is over when the report of a later one comes, or when all its packets have been reported as received. A late
+//! packet is no loss as long as no packet of a later frame was reported before it.
 
 use crate::{PacketKind, PacketReport};
 use legato_units::{PeerTimestamp, TimeDelta, Timestamp};

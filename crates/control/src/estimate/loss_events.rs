@@ -1,6 +1,6 @@
-//! From reports to loss events, at the sender: a packet reported missing is lost once three later
-//! ones have arrived; losses within a round trip of an event's first packet belong to that event; a
-//! packet that turns up after all undoes its loss [rfc5348].
+//! From reports to loss events, at the sender [rfc5348]. A packet reported missing is lost once three later ones have
+//! arrived. Losses within a round trip of an event's first packet belong to that event. A packet that turns up after
+//! all undoes its loss.
 //!
 //! When a lost packet would have arrived is interpolated between the packets around it, by the receiver's clock;
 //! where the reports have no arrival times, its departure takes their place. A packet that no feedback mentions,
@@ -138,8 +138,8 @@ impl LossEvents {
             pending.later_arrivals += 1;
             pending.after = pending.after.or(arrival);
         }
-        // [rfc5348] §5.1: lost once NDUPACK packets with higher numbers have arrived.
-        // [rfc5348] §5.1: a mark makes what is still missing before it part of the congestion at once.
+        // [rfc5348] §5.1: lost once NDUPACK packets with higher numbers have arrived. [rfc5348] §5.1: a mark makes
+        // packets still missing before it part of the congestion at once.
         while let Some(&pending) = self.pending.front()
             && (pending.later_arrivals >= NDUPACK || (report.ce && pending.seq < seq))
         {
@@ -152,14 +152,15 @@ impl LossEvents {
             let at = Instant { departure: report.departure, arrival: report.arrival() };
             let began = self.on_congestion(seq, at, rtt, &mut first_interval);
             if let Some(event) = self.event.as_mut().filter(|event| began != seq && !event.marked) {
-                // Should the packet that began the event turn up, the mark still stands.
+                // Should the packet that began the event turn up, the mark still holds.
                 event.marked = true;
                 self.remember(seq, began);
             }
         }
     }
 
-    /// The packet is of the event that began with the packet `event`, which stands as long as one of them does.
+    /// This packet belongs to the loss event that began at `event`, which lasts while any of its packets is still
+    /// missing.
     fn remember(&mut self, seq: u64, event: u64) {
         if self.lost.len() == MAX_LOST {
             self.lost.pop_front();
@@ -294,7 +295,7 @@ mod tests {
         events.on_report(&report(30, true), RTT, || 40.0);
         // Events at 10 and 50 are left: I_1 = 40, and 40 synthetic.
         assert_eq!(events.intervals().mean_of_last_two(), Some(40.0));
-        // The event at 50 stands while 52 is still lost.
+        // The event at 50 lasts while 52 is still lost.
         events.on_report(&report(50, true), RTT, || 40.0);
         assert!((events.intervals().open_packets() - 10.0).abs() < 1e-9);
         events.on_report(&report(52, true), RTT, || 40.0);
@@ -356,7 +357,7 @@ mod tests {
         let marked = PacketReport { ce: true, ..report(12, true) };
         let mut events = events_of(&[report(9, true), report(10, false), report(11, true), marked]);
         assert_eq!((events.events(), events.event.map(|event| event.seq)), (1, Some(10)));
-        // Packet 10 was only late: the mark stands.
+        // Packet 10 was only late: the mark holds.
         events.on_report(&report(10, true), RTT, || 40.0);
         assert!(events.intervals().any());
     }

@@ -93,7 +93,7 @@ impl LossIntervals {
         }
         let Some(place) = self.closed[..self.len].iter().position(|interval| interval.from == seq) else { return };
         if place + 1 < self.len {
-            // The synthetic interval before the first event gives way to what was counted.
+            // The synthetic interval before the first event gives way to the counted one.
             let before = self.closed[place + 1];
             let made_up = place + 2 == self.len && before.from == seq;
             if !made_up {
@@ -119,7 +119,7 @@ impl LossIntervals {
             total += interval.packets * weight;
             weights += weight;
         }
-        // [rfc5348] §5.4: I_mean = max(I_tot0, I_tot1) / W_tot; with discounts each has weights of its own.
+        // [rfc5348] §5.4: I_mean = max(I_tot0, I_tot1) / W_tot; with discounts the two have different weights.
         Some((total / weights).max(self.closed_mean()))
     }
 

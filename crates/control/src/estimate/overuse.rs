@@ -1,6 +1,6 @@
-//! Is the path over-used? A signal that grows with the queue is compared with a threshold that follows it slowly,
-//! so that a path with inherent jitter is not taken for one that is filling: [carlucci2016]'s adaptive threshold, as
-//! libwebrtc has it [libwebrtc-m150]. The signal is a slope ([`super::trendline`]) or a filtered delay variation
+//! Is the path over-used? A signal that grows with the queue is compared with a threshold that follows it slowly, so
+//! that a path with inherent jitter is not taken for one that is filling. This is [carlucci2016]'s adaptive threshold,
+//! as in libwebrtc [libwebrtc-m150]. The signal is a slope ([`super::trendline`]) or a filtered delay variation
 //! ([`super::delay_filter`]), multiplied by how many groups it rests on.
 
 use legato_units::{PeerTimestamp, TimeDelta};

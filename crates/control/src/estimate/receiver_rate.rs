@@ -32,7 +32,7 @@ impl ReceiverRate {
         self.packets.push_back((now, bytes));
     }
 
-    /// The rate; `None` while one packet alone is known, and less than a window.
+    /// The rate; `None` while there is only one packet, and less than a window.
     pub fn rate(&mut self, now: Timestamp) -> Option<DataRate> {
         self.drop_old(now);
         let since = (now - self.first?).min(self.window);

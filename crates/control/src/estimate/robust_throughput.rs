@@ -1,8 +1,7 @@
-//! The acknowledged rate, as libwebrtc's `RobustThroughputEstimator` computes it [libwebrtc-m150].
-//! Over the last second (at least 20, at most 500 packets, never more than 5 s) it is the smaller of
-//! the rate at which packets were sent and the rate at which they arrived, with the longest gap
-//! between arrivals replaced by the second longest: a link that stalls for a moment and then releases
-//! everything has not lost capacity.
+//! The acknowledged rate, as libwebrtc's `RobustThroughputEstimator` computes it [libwebrtc-m150]. Over the last second
+//! (at least 20, at most 500 packets, never more than 5 s) it is the smaller of the rate at which packets were sent and
+//! the rate at which they arrived. The longest gap between arrivals is replaced by the second longest: a link that
+//! stalls for a moment and then releases everything has not lost capacity.
 //!
 //! The window is not walked at every feedback: running sums are kept, and so are the eight longest
 //! gaps. As gaps leave, new ones come; only when fewer than two are left is the window searched again.
@@ -174,7 +173,7 @@ impl RobustThroughput {
         self.window.end = at;
     }
 
-    /// Drop what is too old. Call once after the packets of a feedback.
+    /// Drop old packets. Call once after the packets of a feedback.
     #[inline]
     pub fn trim(&mut self) {
         if self.window.len() == 0 {
@@ -228,9 +227,9 @@ impl RobustThroughput {
         let [first, last] = [self.window.first, self.window.end - 1].map(|index| self.window.get(index));
         let [longest, second, ..] = self.gaps.longest;
         let span = last.arrival - first.arrival - longest.span + second.span;
-        // n packets span n − 1 intervals. A bottleneck spaces a packet by its own size, so the first
-        // packet's bytes do not count at the receiver; a pacer spaces it by the size of the one
-        // before, so the last one's do not count at the sender.
+        // n packets span n − 1 intervals. A bottleneck spaces a packet by the packet's size, so the first packet's
+        // bytes do not count at the receiver. A pacer spaces it by the size of the previous one, so the last one's do
+        // not count at the sender.
         let received = rate_over(self.bytes - first.size_bytes, span);
         Some(self.sent_rate().map_or(received, |sent| sent.min(received)))
     }

@@ -127,7 +127,7 @@ mod tests {
         silence
     }
 
-    /// Nothing is known of the interval: every second.
+    /// Without a feedback interval: every second.
     #[test]
     fn before_the_first_feedback_a_second_is_silence() {
         let mut silence = Silence::default();

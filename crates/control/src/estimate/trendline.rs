@@ -63,7 +63,7 @@ impl Trendline {
         }
     }
 
-    /// Forget what was seen.
+    /// Forget all samples.
     pub fn restart(&mut self) {
         *self = Self::new(self.config, self.detector.config());
     }

@@ -16,7 +16,7 @@ pub type Square<const N: usize> = [[f64; N]; N];
 pub struct Scaling {
     /// Spread of the points, 0 to 1.
     pub alpha: f64,
-    /// What is known of the distribution beyond its covariance; 2 is best for a Gaussian.
+    /// Knowledge of the distribution beyond its covariance; 2 is best for a Gaussian.
     pub beta: f64,
     /// A second spread, usually 0 or 3 − N.
     pub kappa: f64,
@@ -66,7 +66,7 @@ pub struct Update<const M: usize> {
     pub innovation: [f64; M],
     /// Its expected variances, including the noise.
     pub variances: [f64; M],
-    /// The squared innovation in units of its own covariance: `M` on average if the model is right.
+    /// The squared innovation in units of its covariance: `M` on average if the model is right.
     pub surprise: f64,
 }
 
@@ -307,9 +307,9 @@ mod tests {
         assert!(close(doubled.below[0][0], 2.0 - 4.0 * root));
     }
 
-    /// [wan2000] eq. (17) and [wan2000] eq. (18), worked by hand for y = x² of a Gaussian with mean 3 and variance 4: the
-    /// mean is 9 + 4 = 13; with L = 1 and the wide scaling points lie at 1, 3, 5, images 1, 9, 25, the
-    /// weights are 0, ½, ½ and 2, ½, ½: variance 2 × 16 + ½ (144 + 144) = 176, the true 4 × 9 × 4 + 2 × 16.
+    /// [wan2000] eq. (17) and [wan2000] eq. (18), worked by hand for y = x² of a Gaussian with mean 3 and variance 4:
+    /// the mean is 9 + 4 = 13. With L = 1 and the wide scaling, points lie at 1, 3, 5, with images 1, 9, 25, and the
+    /// weights are 0, ½, ½ and 2, ½, ½. The variance is 2 × 16 + ½ (144 + 144) = 176, the true 4 × 9 × 4 + 2 × 16.
     #[test]
     fn a_square_has_the_mean_and_variance_of_the_distribution() {
         let mut filter = UnscentedKalman::new([3.0], [4.0], Scaling::WIDE);
@@ -318,9 +318,9 @@ mod tests {
         assert!(close(filter.covariance[0][0], 176.0), "{}", filter.covariance[0][0]);
     }
 
-    /// [wan2000] §3 on a linear model is the Kalman filter. By hand: x = 1, P = 2, x' = 3x with noise 2:
-    /// mean 3, P = 20; z = x' + noise of variance 5, measured 8: K = 20/25 = 0.8, x = 3 + 0.8 × 5 = 7, P =
-    /// 4; the innovation's square is 25/25.
+    /// [wan2000] §3 on a linear model is the Kalman filter. By hand: x = 1, P = 2, x' = 3x with noise 2: mean 3, P =
+    /// 20. Then z = x' + noise of variance 5, measured 8: K = 20/25 = 0.8, x = 3 + 0.8 × 5 = 7, P = 4; the innovation's
+    /// square is 25/25.
     #[test]
     fn one_linear_figure_is_filtered_as_by_hand() {
         let mut filter = UnscentedKalman::new([1.0], [2.0], Scaling::WIDE);

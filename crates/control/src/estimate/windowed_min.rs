@@ -1,9 +1,9 @@
-//! The minimum of what was seen over a window of time.
+//! The minimum of all values over a window of time.
 
 use legato_units::{TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
-/// Keeps only what may still become the minimum: values ascend from the front to the back.
+/// Keeps only values that may still become the minimum: they ascend from the front to the back.
 #[derive(Clone, Debug, Default)]
 pub struct WindowedMin<T = f64> {
     kept: VecDeque<(Timestamp, T)>,

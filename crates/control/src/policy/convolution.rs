@@ -62,7 +62,7 @@ impl Shape {
 #[derive(Debug)]
 pub(super) struct Convolution {
     shape: Shape,
-    /// The kernel's columns are the slowest index of what is summed, its rows the fastest.
+    /// In the sum the kernel's columns are the slowest index, its rows the fastest.
     filters: Panels,
 }
 

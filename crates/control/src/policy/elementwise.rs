@@ -1,5 +1,5 @@
-//! Layers without a matrix, which foreign networks have between their matrices: an input scaled value by value, a row
-//! brought to mean 0 and deviation 1, and the scalar product that weighs one row by another.
+//! Layers without a matrix, which foreign networks have between their matrices. They scale an input value by value,
+//! bring a row to mean 0 and deviation 1, or weigh one row by another in a scalar product.
 //!
 //! All sums run in the order of the values, so that they have the same bits on every machine.
 

@@ -9,7 +9,7 @@ pub struct PolicyError {
 }
 
 impl PolicyError {
-    /// `problem` names key and value, and says what is valid.
+    /// `problem` names key and value, and the valid values.
     pub fn new(file: &str, problem: impl Into<String>) -> Self {
         Self { file: file.to_owned(), problem: problem.into() }
     }

@@ -5,7 +5,7 @@ use super::error::shown;
 use std::ops::RangeInclusive;
 use toml::{Table, Value};
 
-/// A table each key of which is taken once; what is left over is unknown and refused.
+/// A table each key of which is taken once; a key left over is unknown and refused.
 pub(super) struct Keys<'a> {
     file: &'a str,
     /// The table's path: empty, or "network.layers[2]".

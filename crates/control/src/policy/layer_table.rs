@@ -1,8 +1,7 @@
 //! The layers of a policy as its manifest lists them: names, sizes and inputs.
 //!
-//! All values of one decision lie in one row, first the observation and then the layers in the order of
-//! the table, so that an input is one or several ranges of that row and a layer can only read what
-//! precedes it.
+//! All values of one decision lie in one row, first the observation and then the layers in the order of the table. So
+//! an input is one or several ranges of that row, and a layer can only read earlier ones.
 
 use super::PolicyError;
 use super::activation::Activation;

@@ -122,7 +122,7 @@ impl Manifest {
         })
     }
 
-    /// What is wrong with the weights it names.
+    /// The fault of the weights it names.
     pub(super) fn refuse_weights(&self, problem: &str) -> PolicyError {
         PolicyError::new(&self.file, format!("network.weights = {:?}: {problem}", shown(&self.weights_file)))
     }
@@ -177,7 +177,7 @@ impl Manifest {
         self.decide
     }
 
-    /// The name of the safetensors file beside it.
+    /// The name of the safetensors file in the same folder.
     pub fn weights_file(&self) -> &str {
         &self.weights_file
     }

@@ -29,7 +29,7 @@ fn an_observation_is_history_times_features_times_width() {
     assert_eq!(Manifest::parse(&text, "p").unwrap().inputs(), 12);
 }
 
-/// Each broken manifest: what is replaced in a valid one, and the error.
+/// Each broken manifest: the replaced text of a valid one, and the error.
 #[test]
 fn a_manifest_is_refused_with_file_key_and_value() {
     let cases = [

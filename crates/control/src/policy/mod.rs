@@ -1,10 +1,10 @@
 //! Policies: what a learned controller queries for its decision.
 //!
-//! A policy takes an observation, a row of f32, and returns one number, the action; the controller's action
-//! map turns it into a rate. A trained policy is a folder: `policy.toml` lists the observation, the
-//! network's layers and how its output is interpreted, and a safetensors file has the weights. Both are read
-//! from bytes, fully validated, and run by the small engine in this folder: dense, gated recurrent and
-//! convolutional layers and what stands between them, no allocation after the first step, the same bits on every machine.
+//! A policy takes an observation, a row of f32, and returns one number, the action; the controller's action map turns
+//! it into a rate. A trained policy is a folder: `policy.toml` lists the observation, the network's layers and how its
+//! output is interpreted, and a safetensors file has the weights. Both are read from bytes, fully validated, and run by
+//! the small engine in this folder. It has dense, gated recurrent and convolutional layers and the layers between them,
+//! does not allocate after the first step, and gives the same bits on every machine.
 //!
 //! ```
 //! use legato_control::policy::{Manifest, NetworkPolicy, Policy};
@@ -66,7 +66,7 @@ pub trait Policy: DynClone + Send {
 }
 dyn_clone::clone_trait_object!(Policy);
 
-/// The policy `NAME/policy.toml` and the weights beside it, read through `file`. An error is one line.
+/// The policy `NAME/policy.toml` and its weights, read through `file`. An error is one line.
 pub fn load<'a>(name: &str, file: impl Fn(&str) -> Option<Cow<'a, [u8]>>) -> Result<Arc<Model>, String> {
     let read = |file_name: &str| file(file_name).ok_or_else(|| format!("policy = {name:?}: there is no {file_name}"));
     let manifest_file = format!("{name}/policy.toml");

@@ -1,9 +1,9 @@
 //! The sums of every layer: a matrix times one or several columns.
 //!
-//! The matrix is stored in panels of 16 rows, each panel input by input, so that one input times 16
-//! weights is one step without a shuffle. Every output is summed in the order of its inputs, bias first,
-//! one multiplication and one addition at a time: however many lanes a processor has, and however many
-//! panels or columns are computed together, the bits are the same.
+//! The matrix is stored in panels of 16 rows, each panel input by input, so that one input times 16 weights is one step
+//! without a shuffle. Every output is summed in the order of its inputs, bias first, one multiplication and one
+//! addition at a time. The bits are the same for any number of lanes of a processor, and of panels or columns computed
+//! together.
 
 /// Rows of a panel.
 const ROWS: usize = 16;

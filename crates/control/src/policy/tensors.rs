@@ -13,7 +13,7 @@ const LARGEST_HEADER: u64 = 1 << 20;
 pub(super) struct Tensors<'a>(SafeTensors<'a>);
 
 impl<'a> Tensors<'a> {
-    /// Parse `bytes`, or say what is wrong with them.
+    /// Parses `bytes`, or says why not.
     pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, String> {
         if bytes.len() > LARGEST_FILE {
             return Err(format!("{} bytes, {LARGEST_FILE} are the most", bytes.len()));
@@ -48,7 +48,7 @@ impl<'a> Tensors<'a> {
         }
     }
 
-    /// Refuse tensors besides those `expected`.
+    /// Refuses other tensors than the `expected` ones.
     pub(super) fn none_besides(&self, expected: &BTreeSet<String>) -> Result<(), String> {
         let unknown = self.0.names().into_iter().filter(|name| !expected.contains(*name)).min();
         unknown.map_or(Ok(()), |name| Err(format!("tensor {}: no layer has it", shown(name))))

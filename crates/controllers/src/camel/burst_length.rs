@@ -4,7 +4,7 @@
 use legato_control::PacketReport;
 use legato_units::{TimeDelta, Timestamp};
 
-/// M, and what has been lost where.
+/// M, and the losses by position.
 #[derive(Clone, Debug)]
 pub struct BurstLength {
     bytes: u64,
@@ -46,7 +46,7 @@ impl BurstLength {
         (self.sent, self.lost) = ([0; PIECES], [0; PIECES]);
     }
 
-    /// What may leave at once.
+    /// The bytes that may leave at once.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -1,9 +1,6 @@
-//! `camel` believes that a frame that leaves at once measures the path, whatever the encoder leaves unused
-//! ([liu2026]): its packets' spread is the capacity, its first packet's delay shows the queue, a line through delays
-//! over what was in flight reveals congestion (`slope`), and losses towards the ends of frames show how long a burst may
-//! be (`burst_length`). Where even short bursts lose their tails, Google congestion control takes over.
+//! `camel` believes that a frame that leaves at once measures the path, whatever the encoder leaves unused ([liu2026]). Its packets' spread is the capacity, and its first packet's delay shows the queue. A line through delays over bytes in flight reveals congestion (`slope`). Losses towards the ends of frames show how long a burst may be (`burst_length`). Where even short bursts lose their tails, Google congestion control takes over.
 //!
-//! Numbers are those of the authors' public code, which docs/papers/liu2026.md lists beside what is ours.
+//! Numbers are those of the authors' public code; docs/papers/liu2026.md lists them and Legato's additions.
 
 mod burst_length;
 mod slope;
@@ -76,9 +73,9 @@ pub struct Camel {
     /// How much lower silence has made it.
     silence_share: f64,
     /// From a frame's first departure to the report of its last packet, in seconds: with feedback in batches, the time
-    /// after which what is in flight is known to have left.
+    /// after which the bytes in flight have certainly left.
     round_trip: WindowedMin,
-    /// Frames that left, and what was in flight before their first packet; the oldest first.
+    /// Frames that left, and the bytes in flight before their first packet; the oldest first.
     sent: VecDeque<(u32, u64)>,
     fallback: Option<Gcc>,
 }
@@ -191,7 +188,7 @@ impl Camel {
 impl RateController for Camel {
     fn on_event(&mut self, now: Timestamp, event: &Event) {
         if self.silence.is_over(now) {
-            // Half of what was sent, whatever the limits cut off.
+            // Half of the sending rate, whatever the limits cut off.
             let share = 0.5 * self.target().as_bps_f64() / self.rate_bps();
             self.silence_share = share.clamp(MIN_SILENCE_SHARE, 1.0);
         }
@@ -216,8 +213,8 @@ impl RateController for Camel {
         }
         let target = self.target();
         let burst = Some(DataSize::from_bytes(self.burst_length.bytes()));
-        // Deviates from [liu2026]'s public code, which paces at the target: our encoders fill it, and what waits when the
-        // rate falls would wait for good. The window does the slowing.
+        // Deviates from [liu2026]'s public code, which paces at the target: Legato's encoders fill it, and bytes that
+        // wait when the rate falls would wait for good. The window does the slowing.
         let pacing_rate = self.limits.clamp(DataRate::from_bps_f64(self.bandwidth_bps)).max(target);
         Decision {
             pacing: Pacing { burst, ..Pacing::at(pacing_rate) },

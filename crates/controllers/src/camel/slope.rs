@@ -1,5 +1,5 @@
 //! Whether more in flight means more delay ([liu2026]): the slope of a line through the delays of the last frames over
-//! what was in flight.
+//! the bytes in flight.
 
 use legato_units::{TimeDelta, Timestamp};
 use std::collections::VecDeque;
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     /// [liu2026], worked by hand: 1,000 bytes more and 2,000 µs more are 2 µs a byte: 0.95, then 0.9025 with a third
-    /// frame on the line; frames without more delay make 1 again once the old ones are forgotten.
+    /// frame on the line. Frames without more delay make 1 again once the old ones are forgotten.
     #[test]
     fn gamma_falls_while_delay_grows_with_what_is_in_flight() {
         let at = Timestamp::from_millis;

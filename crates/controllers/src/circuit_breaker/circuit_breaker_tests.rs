@@ -193,9 +193,9 @@ fn a_report_without_loss_among_congested_ones_does_not_reset_the_breaker() {
     }
 }
 
-/// [rfc8083] §4.2 and §4.3, worked by hand, Tdr = 1 s and Td = 5 s: at Tr = 100 ms and 30 frames/s CB_INTERVAL is
-/// ceil(3 · 3 / 3) = 3 and MEDIA_TIMEOUT 5; at 500 ms 5 and 5, at 2 s the 15 s are the bound and 10; frames 1/2 s apart
-/// make it 5.
+/// [rfc8083] §4.2 and §4.3, worked by hand, Tdr = 1 s and Td = 5 s. At Tr = 100 ms and 30 frames/s CB_INTERVAL is
+/// ceil(3 · 3 / 3) = 3 and MEDIA_TIMEOUT 5. At 500 ms they are 5 and 5, at 2 s the 15 s are the bound and 10; frames
+/// 1/2 s apart make it 5.
 #[test]
 fn congestion_takes_three_reports_or_ten_round_trips_or_frames() {
     let mut call = Call::new();
@@ -235,8 +235,8 @@ fn ten_times_the_rate_of_tcp_is_divided_by_ten_and_then_ended() {
     assert_eq!(call.trip(), Some((Breaker::Congestion, 7_000)));
 }
 
-/// [rfc8083] §4.3: the rate returns gradually, from 384 kbit/s by a factor of ten a minute; in the first minute it stays
-/// below the 3.84 Mbit/s at which the breaker tripped, and it makes no step to the controller's 2 Mbit/s.
+/// [rfc8083] §4.3: the rate returns gradually, from 384 kbit/s by a factor of ten a minute. In the first minute it
+/// stays below the 3.84 Mbit/s at which the breaker tripped, and it makes no step to the controller's 2 Mbit/s.
 #[test]
 fn a_reduction_that_helps_is_lifted_gradually() {
     let mut call = Call::new();
@@ -280,7 +280,7 @@ fn media_that_are_of_no_use_for_half_a_minute_end() {
     }
 }
 
-/// [rfc8083] §8: the audio has a breaker of its own, which holds for the whole transport flow.
+/// [rfc8083] §8: the audio has a separate breaker, which holds for the whole transport flow.
 #[test]
 fn audio_that_does_not_arrive_ends_the_call() {
     let mut call = Call::new();
@@ -379,7 +379,7 @@ fn a_trip_is_gauged_by_number_and_time() {
     assert_eq!(gauges, [("circuit_breaker", 2.0), ("circuit_breaker_s", 6.0)]);
 }
 
-/// A train is what its packets are, for the breakers as for the controller inside.
+/// A train equals its packets, for the breakers as for the controller inside.
 #[test]
 fn a_burst_counts_as_its_packets_do() {
     let first = SentPacket {

@@ -2,9 +2,9 @@
 //! reports show that nothing arrives, whose reports stop, or that sends at ten times TCP's rate for the reported loss harms the
 //! network whatever its controller decides.
 //!
-//! All four: RTCP timeout (here), and media timeout, congestion and media usability of each stream (`stream.rs`). What
-//! follows is the [`Response`]: to stop for good, to stop and call again, or only to report what would have tripped.
-//! Congestion is first answered by a tenth of the rate, which then rises gradually.
+//! All four: RTCP timeout (here), and media timeout, congestion and media usability of each stream (`stream.rs`). The
+//! consequence is the [`Response`]: to stop for good, to stop and call again, or only to report the breaker that would
+//! have tripped. Congestion is first answered by a tenth of the rate, which then rises gradually.
 //!
 //! Inputs: receiver reports (loss, highest sequence number), any other sign of RTCP, round-trip times, frames coded and
 //! packets sent. Td is a parameter; Tdr is measured, as the interval of the reports that come.
@@ -32,7 +32,7 @@ pub enum Response {
     Restart,
 }
 
-/// The intervals that the breakers count, and what is unusable.
+/// The intervals that the breakers count, and the definition of unusable media.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CircuitBreakerConfig {
     /// What a breaker leads to.
@@ -83,7 +83,7 @@ pub struct Trip {
     pub breaker: Breaker,
     /// When it tripped.
     pub at: Timestamp,
-    /// What it saw for how long.
+    /// Its observation and for how long.
     pub took: TimeDelta,
 }
 
@@ -96,7 +96,7 @@ pub enum Breaker {
     MediaTimeout = 2,
     /// Ten times the rate of TCP at the same loss, and still congested at a tenth of it.
     Congestion = 3,
-    /// What arrives is of no use.
+    /// The arriving media are useless.
     MediaUsability = 4,
 }
 
@@ -172,7 +172,7 @@ impl<C> CircuitBreakers<C> {
 
     #[inline]
     fn count(&mut self, now: Timestamp, kind: PacketKind, ssrc: u32, bytes: u64, packets: u16) {
-        // Repair and padding have streams of their own, which nothing is reported on.
+        // Repair and padding have separate streams, about which there are no reports.
         match kind {
             PacketKind::Video => self.video.send(ssrc, bytes, u64::from(packets)),
             PacketKind::Audio => {

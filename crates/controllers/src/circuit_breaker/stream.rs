@@ -17,7 +17,7 @@ const MIN_RECEIVER_INTERVAL: TimeDelta = TimeDelta::from_millis(10);
 /// Reporting intervals that are remembered: more than 15 s of the shortest that occur.
 const MAX_INTERVALS: usize = 256;
 
-/// What the sender knows beside the report.
+/// The sender's knowledge in addition to the report.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known<'a> {
     pub config: &'a CircuitBreakerConfig,
@@ -32,7 +32,7 @@ pub(super) enum Verdict {
     Open,
     /// CB_INTERVAL intervals without congestion.
     Calm,
-    /// A breaker trips, after what it saw for this long.
+    /// A breaker trips, after such observations for this long.
     Trips(Breaker, TimeDelta),
 }
 
@@ -93,7 +93,7 @@ impl Stream {
         stream
     }
 
-    /// The same stream when sending begins again: what came before says nothing of it.
+    /// The same stream when sending begins again: earlier observations say nothing of it.
     pub fn restarted(&self, config: &CircuitBreakerConfig) -> Self {
         Self { ssrc: self.ssrc, receiver_interval: self.receiver_interval, ..Self::new(config) }
     }
@@ -116,7 +116,7 @@ impl Stream {
         self.frames.send(bytes, packets);
     }
 
-    /// Congestion was answered: what follows is judged by itself.
+    /// Congestion was answered: later reports are judged by themselves.
     pub fn forget_intervals(&mut self) {
         self.intervals.clear();
     }
@@ -262,7 +262,7 @@ fn sending_bps<'a>(intervals: impl Iterator<Item = &'a Interval>) -> Option<f64>
     (total_s > 0.0).then(|| DataSize::from_bytes(bytes).as_bytes() as f64 * 8.0 / total_s)
 }
 
-/// X, in bit/s; `None` if nothing is lost or no round-trip time is known.
+/// X, in bit/s; `None` without losses or without a round-trip time.
 // [rfc8083] §4.3: X = s / (Tr sqrt(2 b p / 3)), b = 1.
 pub(super) fn tcp_rate_bps(mean_bytes: f64, rtt_s: f64, loss_ratio: f64) -> Option<f64> {
     let per_packet_s = rtt_s * (2.0 * loss_ratio / 3.0).sqrt();

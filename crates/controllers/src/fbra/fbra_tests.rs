@@ -72,8 +72,8 @@ impl Path {
     }
 }
 
-/// [nagy2014]: STAY, PROBE with one parity packet to N = 7 of media (8, and one fewer on a path without queue), UP
-/// with media in its place: 800 x (1 + 1/7) = 914 kbit/s; then STAY again.
+/// [nagy2014]: STAY, then PROBE with one parity packet to N = 7 of media (8, and one fewer on a path without queue).
+/// Then UP with media in its place: 800 x (1 + 1/7) = 914 kbit/s; then STAY again.
 #[test]
 fn a_path_that_takes_the_parity_gets_media_in_its_place() {
     let mut path = Path::new(Config::default());
@@ -89,7 +89,7 @@ fn a_path_that_takes_the_parity_gets_media_in_its_place() {
 }
 
 /// An encoder that uses 80 % of its rate, 64 of 80 packets in 100 ms: the probe adds a tenth, and the path has then
-/// shown less than the rate that it has. Climbs never end above what was delivered.
+/// shown less than the rate that it has. Climbs never end above the delivered rate.
 #[test]
 fn a_climb_goes_no_higher_than_what_the_path_has_delivered() {
     let mut path = Path { used_percent: 80, ..Path::new(Config::default()) };
@@ -110,7 +110,7 @@ fn a_climb_goes_no_higher_than_what_the_path_has_delivered() {
 }
 
 /// The queue that a probe has filled drains while undershooting. It is not the path's delay: a second after, the 80th
-/// percentile is what it was.
+/// percentile is unchanged.
 #[test]
 fn the_delay_of_undershooting_is_left_out_of_the_history() {
     let mut path = Path::new(Config::default());

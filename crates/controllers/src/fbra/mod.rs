@@ -1,12 +1,9 @@
-//! `fbra` believes that parity is the harmless way to ask for more: sent on top of the media it shows
-//! whether the path takes the rate, and if not, it repairs the losses it caused ([nagy2014]; its text was
-//! not at hand: states, thresholds and their names follow what others report of it, above all the simulator
-//! of [nvc-cc]; `report.rs` and the comments here mark what is ours).
+//! `fbra` believes that parity is the harmless way to ask for more: sent on top of the media it shows whether the path takes the rate, and if not, it repairs the losses it caused ([nagy2014]). The paper's text was not at hand. States, thresholds and their names follow others' reports of it, above all the simulator of [nvc-cc]; `report.rs` and the comments here mark Legato's additions.
 //!
-//! Over each report interval it measures losses, how many parity repaired, goodput, and the one-way
-//! delay against the 40th and 80th percentile of its history. It probes with one parity packet per N
-//! of media, N from 2 to 14; replaces the parity by media if the probe succeeded; undershoots the
-//! goodput if it failed, and returns once queues have drained.
+//! Over each report interval it measures losses, how many parity repaired, goodput, and the one-way delay against the
+//! 40th and 80th percentile of its history. It probes with one parity packet per N of media, N from 2 to 14. If the
+//! probe succeeded it replaces the parity by media. If it failed it undershoots the goodput, and returns once queues
+//! have drained.
 //!
 //! Missing: discards (packets that came too late), which transport-wide feedback does not report.
 
@@ -132,8 +129,8 @@ impl Fbra {
         let before = self.state;
         self.state = state;
         self.act(action, goodput);
-        // Losses of packets that left before an undershoot do not count again; those that left after
-        // it must have had time to be reported.
+        // Losses of packets that left before an undershoot do not count again; packets that left after it must have had
+        // time to be reported.
         let undershot = action == Action::Undershoot;
         let news_since = undershot.then_some(now);
         let round_trip = self.round_trip_time.min(LONGEST_WAIT);
@@ -147,7 +144,7 @@ impl Fbra {
         self.next_report = now + wait;
     }
 
-    /// One-way delay of the interval over the percentiles of its history; 1 if nothing is known.
+    /// One-way delay of the interval over the percentiles of its history; 1 without a history.
     fn correlate(&mut self, now: Timestamp, loss: Loss) -> (f64, f64) {
         let Some(delay) = self.interval.delay() else { return (1.0, 1.0) };
         let delay_ms = delay.as_nanos() as f64 / 1e6;
@@ -177,8 +174,8 @@ impl Fbra {
                 self.rate = self.rate.max(self.rate.scale(1.0 + 1.0 / f64::from(n)).min(proven));
             }
             Action::Undershoot => self.rate = undershoot(self.rate, goodput),
-            // [nvc-cc]: the simulator returns to 0.9 of the goodput. Deviates from it: never below what was
-            // sent while undershooting, which is all that goodput can show if no queue drained.
+            // [nvc-cc]: the simulator returns to 0.9 of the goodput. Deviates from it: never below the sending rate
+            // while undershooting, which bounds the goodput if no queue drained.
             Action::BounceBack => self.rate = self.rate.max(goodput.scale(0.9).min(self.rate.scale(MAX_BOUNCE))),
         }
         self.rate = self.limits.clamp(self.rate);

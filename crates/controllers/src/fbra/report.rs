@@ -50,7 +50,7 @@ impl Interval {
         }
     }
 
-    /// Take one report; `delay` where the arrival time is known.
+    /// Takes one report; `delay` where it has an arrival time.
     pub(super) fn on_report(&mut self, report: &PacketReport, delay: Option<TimeDelta>) {
         if report.arrived() {
             self.arrived += report.size;

@@ -51,7 +51,7 @@ pub(super) struct Cues {
 /// The change to rate and parity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
-    /// Return to what was delivered while undershooting.
+    /// Return to the rate delivered while undershooting.
     BounceBack,
     /// Media replaces the parity.
     Climb,

@@ -1,6 +1,6 @@
-//! The delay-based rate: up by 8 % a second while the path is unknown, by about one packet per
-//! response time near the rate at which it filled up before, down to 0.85 of the acknowledged rate
-//! when queues grow. libwebrtc's `AimdRateControl` [libwebrtc-m150].
+//! The delay-based rate goes up by 8 % a second while the path is unknown, and by about one packet per response time
+//! near the rate at which it filled up before. It goes down to 0.85 of the acknowledged rate when queues grow. This is
+//! libwebrtc's `AimdRateControl` [libwebrtc-m150].
 
 use legato_control::estimate::{link_capacity::LinkCapacity, overuse::BandwidthUsage};
 use legato_units::{DataRate, TimeDelta, Timestamp};
@@ -219,7 +219,7 @@ impl Aimd {
 const INITIAL_MAX: DataRate = DataRate::from_mbps(30);
 const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);
 const INITIALISATION: TimeDelta = TimeDelta::from_secs(5);
-/// What is taken off the rate after over-use beyond its share, where the share is more than this.
+/// Subtracted from the rate after over-use in addition to its share, where the share is more than this.
 const BACKOFF_OFFSET: DataRate = DataRate::from_kbps(5);
 const MIN_REDUCTION_INTERVAL: TimeDelta = TimeDelta::from_millis(10);
 const MAX_REDUCTION_INTERVAL: TimeDelta = TimeDelta::from_millis(200);

@@ -1,6 +1,6 @@
-//! Is the application leaving the rate unused? A budget of half a second at 65 % of the estimate
-//! fills with time and drains with every packet: above 80 % full the application is the limit,
-//! below 50 % it no longer is. libwebrtc's `AlrDetector` [libwebrtc-m150].
+//! Is the application leaving the rate unused? A budget of half a second at 65 % of the estimate fills with time and
+//! drains with every packet. Above 80 % full the application is the limit, below 50 % it no longer is. This is
+//! libwebrtc's `AlrDetector` [libwebrtc-m150].
 
 use legato_units::{DataRate, DataSize, Timestamp};
 use schemars::JsonSchema;

@@ -84,10 +84,10 @@ impl Config {
         }
     }
 
-    /// Found by a search on the training windows of `legato.links` with the OpenH264 model: the shortest delay
-    /// and stalls at a picture within 0.1 dB. A steeper window and the pacer's queue in it bound the queue, a line over
-    /// fewer groups, less smoothed, against a lower threshold sees its growth earlier, and a rate measured over less time
-    /// falls with the capacity; in exchange a back-off gives up less.
+    /// Found by a search on the training windows of `legato.links` with the OpenH264 model: the shortest delay and
+    /// stalls at a picture within 0.1 dB. A steeper window with the pacer's queue in it bounds the queue. A line over
+    /// fewer groups, less smoothed, against a lower threshold sees its growth earlier, and a rate measured over less
+    /// time falls with the capacity. In exchange a back-off gives up less.
     fn low_delay() -> Self {
         let m150 = Self::default();
         Self {

@@ -1,10 +1,10 @@
 //! The loss-based estimate: libwebrtc's LossBasedBweV2 [libwebrtc-m150].
 //!
-//! Every quarter of a second the packets sent and lost become an observation; a few candidates around
-//! the present estimate (and the acknowledged rate, and the delay-based estimate) are each given their
-//! most likely inherent loss, and the likeliest becomes the estimate. Rules keep it from rising too
-//! soon: bounds from the delivered rate, a window within which it may not grow by more than 1.3, and
-//! after every decrease a hold that doubles from 300 ms to a minute.
+//! Every quarter of a second the packets sent and lost become an observation. A few candidates around the present
+//! estimate (and the acknowledged rate, and the delay-based estimate) get their most likely inherent loss, and the
+//! likeliest becomes the estimate. Rules keep it from rising too soon. They are bounds from the delivered rate, a
+//! window within which it may not grow by more than 1.3, and after every decrease a hold that doubles from 300 ms to a
+//! minute.
 
 use super::feedback::Feedback;
 use super::loss_config::LossConfig;

@@ -38,7 +38,7 @@ pub struct LossConfig {
     /// the median rate.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub median_rate_ratio: f64,
-    /// The inherent loss of the path, until more is known.
+    /// The inherent loss of the path, at the start.
     #[schemars(range(min = 0, max = 0.999999))]
     pub initial_inherent_loss_ratio: f64,
     /// The minimum inherent loss.

@@ -5,10 +5,10 @@
 //! than the bandwidth, else with P = inherent. Over a window of observations, each weighted by its
 //! age, a candidate scores Σ w · (lost ln P + got ln(1 − P) + bias · sent).
 //!
-//! Logarithms dominate the cost, so they are shared: observations sent below the candidate's bandwidth
-//! all have the same P, and above it ln(1 − P) = ln(1 − inherent) + ln bandwidth − ln sent, of which
-//! the last is computed once per observation. Only lossy observations sent above the candidate need one
-//! of their own. The tests compare this with the plain formula.
+//! Logarithms dominate the cost, so they are shared. Observations sent below the candidate's bandwidth all have the
+//! same P. Above it ln(1 − P) = ln(1 − inherent) + ln bandwidth − ln sent, of which the last is computed once per
+//! observation. Only lossy observations sent above the candidate need a separate one. The tests compare this with the
+//! plain formula.
 
 use legato_units::DataRate;
 
@@ -120,9 +120,9 @@ impl LossModel {
         }
     }
 
-    /// The share of bytes lost, weighted by age. From the fourth observation on the best and the
-    /// worst are left out as spikes, unless the worst was sent at `spike_ratio` times the median
-    /// rate or more: then a high rate explains the high loss.
+    /// The share of bytes lost, weighted by age. From the fourth observation on the best and the worst are left out as
+    /// spikes. The worst stays if it was sent at `spike_ratio` times the median rate or more: then a high rate explains
+    /// the high loss.
     pub fn average_loss(&self, enough: bool, spike_ratio: f64) -> f64 {
         if self.lossy == 0 {
             return 0.0;
@@ -265,7 +265,7 @@ impl LossModel {
     }
 }
 
-/// What all observations share for a candidate.
+/// The terms that all observations share for a candidate.
 struct Shape {
     bandwidth_bps: f64,
     /// P if no more is sent than the bandwidth.

@@ -1,12 +1,10 @@
-//! `gcc`: Google congestion control as in libwebrtc M150 [libwebrtc-m150]. It believes that a growing
-//! queue shows in the arrivals before it does harm, that loss beyond the path's inherent loss means
-//! too high a rate, and that a short burst shows what a path could carry.
+//! `gcc`: Google congestion control as in libwebrtc M150 [libwebrtc-m150]. It believes that a growing queue shows in the arrivals before it does harm, that loss beyond the path's inherent loss means too high a rate, and that a short burst shows the path's capacity.
 //!
-//! Per feedback: packets in order of arrival go into arrival groups and the trend line
-//! ([`delay_based`]), the acknowledged rate and, if they belong to a probe, the probe estimate; the
-//! rate control turns these into the delay-based estimate; [`loss_based`] adds the loss;
-//! [`send_side`] takes the minimum, under the receiver's cap and the round-trip limit; the
-//! [`probe_controller`] decides on probes; [`pushback`] lowers the rate when too much is in flight.
+//! Per feedback, packets in order of arrival go into arrival groups and the trend line ([`delay_based`]), the
+//! acknowledged rate and, if they belong to a probe, the probe estimate. The rate control turns these into the
+//! delay-based estimate, and [`loss_based`] adds the loss. [`send_side`] takes the minimum, under the receiver's cap
+//! and the round-trip limit. The [`probe_controller`] decides on probes, and [`pushback`] lowers the rate when too much
+//! is in flight.
 //!
 //! docs/papers/gcc.md lists the differences from libwebrtc and why.
 

@@ -161,8 +161,8 @@ impl Gcc {
         self.update_target(now);
     }
 
-    /// libwebrtc's bitrate allocator takes the maximum of a stream out of its sum when no frame has been coded for 2 s,
-    /// and adds it when frames come again: then find out whether the path has room. True if that changed anything.
+    /// When no frame has been coded for 2 s, libwebrtc's bitrate allocator takes the maximum of a stream out of its
+    /// sum. It adds it when frames come again: then find out whether the path has room. True if that changed anything.
     fn take_frame(&mut self, now: Timestamp) -> bool {
         let timeout = TimeDelta::from_millis(i64::from(self.config.probe.allocation_timeout_ms));
         let last = self.last_frame.replace(now);

@@ -1,7 +1,7 @@
-//! When to probe, and how fast: at 3 and 6 times the start rate, at twice whatever a probe reached,
-//! every 5 s while the application is the limit, when the application's needs change, and after a
-//! drop that has recovered. Never while queues grow, the round trip is beyond its limit or loss
-//! limits the estimate. libwebrtc's `ProbeController` [libwebrtc-m150].
+//! When to probe, and how fast. It probes at 3 and 6 times the start rate, at twice the rate that a probe reached, and
+//! every 5 s while the application is the limit. It also does when the application's needs change, and after a drop
+//! that has recovered. Never while queues grow, the round trip is beyond its limit or loss limits the estimate.
+//! libwebrtc's `ProbeController` [libwebrtc-m150].
 
 use legato_control::ProbeCluster;
 use legato_units::{DataRate, TimeDelta, Timestamp};

@@ -47,7 +47,7 @@ pub struct Pushback {
 }
 
 impl Pushback {
-    /// No window until the first round trip is known.
+    /// No window until the first round trip.
     pub fn new(config: PushbackConfig, start: Timestamp) -> Self {
         Self {
             config,
@@ -101,9 +101,9 @@ impl Pushback {
         self.config.drop_frames
     }
 
-    /// One frame in this many is dropped: libwebrtc's encoder drops every floor(1 / (1 − ratio))-th
-    /// frame once that is more than one in a hundred, at most every second one: some packets must
-    /// always be sent, or the path would never be heard from again.
+    /// One frame in this many is dropped. The encoder of libwebrtc drops every floor(1 / (1 − ratio))-th frame once
+    /// that is more than one in a hundred, at most every second one. Some packets must always leave, or no feedback
+    /// would come again.
     pub fn drop_one_frame_in(&self) -> Option<u32> {
         let dropped = 1.0 - self.ratio;
         (self.config.drop_frames && dropped > 0.01).then(|| (1.0 / dropped).max(2.0) as u32)
@@ -155,7 +155,7 @@ impl Pushback {
         }
     }
 
-    /// What remains of `target`, not below the smaller of it and the configured minimum.
+    /// The rest of `target`, not below the smaller of it and the configured minimum.
     pub fn push_back(&self, target: DataRate) -> DataRate {
         if self.ratio == 1.0 {
             return target;

@@ -62,7 +62,7 @@ impl SendSide {
         }
     }
 
-    /// Another route: what was learned about the old one is void. The round-trip alarm continues.
+    /// Another route: the estimates for the old one are void. The round-trip alarm continues.
     pub fn reset(&mut self) {
         let fresh = Self::new(self.loss_config.clone(), RttBackoffConfig::default());
         *self = Self { backoff: self.backoff.clone(), ..fresh };

@@ -1,10 +1,11 @@
 //! `gcc-receiver`: Google congestion control as it was before transport-wide feedback, and as AlphaRTC and the papers
 //! built on it run it: the delay is judged at the receiver, and the estimate goes back as REMB.
 //!
-//! It believes what [`gcc`](super::gcc) believes of delay, and hears of it earlier: packets in order of arrival go into
-//! arrival groups, a Kalman filter ([`delay_filter`](legato_control::estimate::delay_filter)) estimates what a queue adds to the
-//! delay from group to group, the detector ([`overuse`](legato_control::estimate::overuse)) compares that with its threshold, and
-//! the rate control of `gcc` turns the verdict and the receiver rate into the estimate. Loss is the sender's business:
+//! It shares the beliefs of [`gcc`](super::gcc) about delay, and hears of it earlier. Packets in order of arrival go
+//! into arrival groups, and a Kalman filter ([`delay_filter`](legato_control::estimate::delay_filter)) estimates the
+//! delay that a queue adds from group to group. The detector ([`overuse`](legato_control::estimate::overuse)) compares
+//! that with its threshold. The rate control of `gcc` turns the verdict and the receiver rate into the estimate. Loss
+//! is the sender's business:
 //! `remote` with its loss rule ([draft-ietf-rmcat-gcc-02] §6). There are no probes, no congestion window and no
 //! application-limited region; pacing is at 2.5 times the target. docs/papers/gcc.md says which papers ran it.
 

@@ -1,7 +1,7 @@
 //! `clcc` believes that a receiver which sees packets and frames together knows more than one that sees only
-//! packets: once quality is saturated, more bitrate is only risk ([clcc]). Every 200 ms it observes the delay,
-//! its change and the longest loss burst, the encoder's PSNR, resolution and frame delay, and its own last
-//! action, and scales its bitrate. Frame figures travel in band: the sender writes them beside each frame.
+//! packets: once quality is saturated, more bitrate is only risk ([clcc]). Every 200 ms it observes the delay, its
+//! change and the longest loss burst, the encoder's PSNR, resolution and frame delay, and its own last action, and
+//! scales its bitrate. Frame figures travel in band: the sender writes them next to each frame.
 
 use super::{Learned, Scheme};
 use crate::ukf::Ukf;

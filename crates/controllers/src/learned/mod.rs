@@ -1,10 +1,10 @@
 //! Learned controllers: window, observation, policy, action map, the same for training, simulated
 //! calls and real ones. A paper's own part is a [`Scheme`], one file each.
 //!
-//! At the end of every interval the pipeline closes the window, passes the observation to the policy and the
-//! action to the paper's map. What it adds for all: the target stays within its bounds; each second without a
-//! sign of the other end halves it, and no action raises it after half a second without; a NaN is counted, and
-//! a hand-written controller decides that interval.
+//! At the end of every interval the pipeline closes the window, passes the observation to the policy and the action to
+//! the paper's map. It adds three rules for all. The target stays within its bounds. Each second without a sign of the
+//! other end halves it, and no action raises it after half a second without. A NaN is counted, and a hand-written
+//! controller decides that interval.
 
 pub mod aurora;
 pub mod clcc;
@@ -41,8 +41,8 @@ pub struct Config {
     /// The pacing rate as a multiple of the target.
     #[schemars(range(min = 0.5, max = 10))]
     pub pacing_factor: f64,
-    /// The time between two decisions in round trips, as last measured; 50 ms at least, which is how often feedback
-    /// comes. 0: as the policy was trained, which is its controller's own interval unless its files say otherwise.
+    /// The time between two decisions in round trips, as last measured; 50 ms at least, the interval of feedback. 0: as
+    /// the policy was trained, which is its controller's interval unless its files say otherwise.
     #[schemars(range(min = 0, max = MAX_INTERVAL_RTT_FACTOR))]
     pub interval_rtt_factor: f64,
 }

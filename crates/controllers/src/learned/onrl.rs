@@ -1,5 +1,4 @@
-//! `onrl` believes that a controller should go on learning where it runs, with a rule that takes over when what it
-//! tries goes wrong ([zhang2020]; as [nvc-cc] runs it). This is the learner; the rule is `safeguard` around it. It
+//! `onrl` believes that a controller should go on learning where it runs, with a rule that takes over when an attempt goes wrong ([zhang2020]; as [nvc-cc] runs it). This is the learner; the rule is `safeguard` around it. It
 //! observes loss, delay, its gradient and the receiver rate of ten intervals, and picks a bitrate outright. The
 //! paper's text was not at hand: scales, and the gradient for its "delay interval", are ours; the sixty bitrates
 //! are those of [nvc-cc]'s authors.

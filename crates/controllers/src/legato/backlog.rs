@@ -103,7 +103,7 @@ impl Backlog {
         (ahead - passed).max(Bytes::ZERO) / rate.max(TRICKLE)
     }
 
-    /// News is overdue: since it was due the link has passed less than what is in flight.
+    /// News is overdue: since it was due the link has passed less than the bytes in flight.
     pub fn overdue(&self, now: Timestamp) -> Option<ByteRate> {
         let (departure, queuing) = self.newest?;
         let since = Seconds::from(now - departure - queuing);

@@ -11,7 +11,7 @@ use legato_units::{ByteRate, Bytes, DataSize, PerSecond, Seconds};
 pub struct Capacity {
     fast: ServiceRate,
     slow: ServiceRate,
-    /// Any packet since the last update came behind others of ours: the link's rate shows.
+    /// Any packet since the last update came behind others of the call: the link's rate shows.
     behind: bool,
     measured: bool,
     rate: ByteRate,
@@ -89,7 +89,7 @@ impl Capacity {
     }
 }
 
-/// What is left of a rate where a `wait` shall be drained within a time: a fifth at least, so that a call goes on.
+/// A rate reduced to drain a `wait` within a time: a fifth at least, so that a call goes on.
 pub fn draining_ratio(wait: Seconds, within: Seconds) -> f64 {
     1.0 - (wait / within).min(MOST_FOR_DRAINING)
 }

@@ -37,7 +37,7 @@ impl Link {
         }
     }
 
-    /// Send a picture at `at_ms` as the controller wants it, over a link of `bytes_per_ms`; what it decided.
+    /// Sends a picture at `at_ms` as the controller wants it, over a link of `bytes_per_ms`; returns its decision.
     fn picture(&mut self, at_ms: i64, bytes_per_ms: f64) -> Decision {
         let due: Vec<_> = self.coming.extract_if(.., |(due_ms, _)| *due_ms <= at_ms).collect();
         for (due_ms, reports) in due {
@@ -114,7 +114,7 @@ fn kbps(decision: &Decision) -> f64 {
     decision.target_bitrate.as_kbps_f64()
 }
 
-/// What leaves at most, at a picture every 33 ms.
+/// The most bytes that leave, at a picture every 33 ms.
 fn sent_kbps(decision: &Decision) -> f64 {
     let EncoderWishes { max_frame_size, drop_one_frame_in, .. } = &decision.encoder;
     match (drop_one_frame_in, max_frame_size) {
@@ -135,8 +135,9 @@ fn it_takes_nearly_all_of_a_link_within_a_second() {
     assert!(decisions[30..].iter().all(|decision| decision.encoder.drop_one_frame_in.is_none()));
 }
 
-/// The first news of the fall comes with picture 6. What is sent before then keeps the link for a third of a second more.
-/// From the fifth picture on each is left out or fits the lower rate; the target itself has to wait for measurements.
+/// The first news of the fall comes with picture 6. Packets sent before then keep the link for a third of a second
+/// more. From the fifth picture on each is left out or fits the lower rate; the target itself has to wait for
+/// measurements.
 #[test]
 fn a_fall_to_a_quarter_is_followed_within_five_pictures_and_a_rise_within_two_seconds() {
     let mut link = Link::new();
@@ -190,7 +191,7 @@ fn a_link_that_is_filled_is_believed_as_it_is() {
 }
 
 /// The application allows 200 kbit/s: a packet of 1,000 bytes per 33 ms, on links of 2 to 80 Mbit/s. 242 kbit/s get
-/// through, and how much more would is not known.
+/// through; the link's limit stays unknown.
 #[test]
 fn while_the_call_asks_for_little_no_quantile_is_below_what_got_through() {
     for bytes_per_ms in [250.0, 1_000.0, 10_000.0] {

@@ -85,7 +85,7 @@ impl LossDispersion {
         2.0 * (libm::sqrt(lost) - libm::sqrt(expected)) / libm::sqrt(self.index())
     }
 
-    /// The higher of this look's and of what is known of the link; one at least.
+    /// The higher of this look's and the link's earlier one; one at least.
     fn index(&self) -> f64 {
         let of = |squared: f64, lost: f64| if lost > 0.0 { squared / lost } else { 1.0 };
         of(self.look.squared_deviations(), self.look.lost).max(of(self.own.0, self.own.1)).max(1.0)

@@ -1,11 +1,10 @@
 //! Whether losses are ours: by sending less and looking whether fewer are lost.
 //!
-//! A policer or a full queue drops what is too much, and nothing once the rate fits. A radio link loses its share of
-//! whatever is sent. One look at a share of losses does not tell the two apart, and delay does not either, since a
-//! policer has no queue. So a rise of losses starts a trial: the rate is lowered by what was lost, and the losses of the
-//! next moments decide. Where most are gone, or still more than any usable link loses, the lower rate stays, and climbs
-//! slowly from there. Otherwise they are the link's own: the rate is what it was, and only more than those start another
-//! trial.
+//! A policer or a full queue drops the excess, and nothing once the rate fits. A radio link loses its share of whatever
+//! is sent. One look at a share of losses does not tell the two apart, and delay does not either, since a policer has
+//! no queue. So a rise of losses starts a trial: the rate falls by the lost share, and the losses of the next moments
+//! decide. Where most are gone, or still more than any usable link loses, the lower rate stays, and climbs slowly from
+//! there. Otherwise the link causes them: the rate is restored, and only more losses start another trial.
 
 use super::loss_dispersion::LossDispersion;
 use legato_units::{PerSecond, Seconds, Timestamp};
@@ -25,7 +24,7 @@ pub struct LossTrial {
     before: Option<(f64, f64)>,
     /// Losses that are the link's own.
     own_ratio: f64,
-    /// What is usually lost, whatever its cause, and how long that has been looked at.
+    /// The usual losses, of any cause, and how long they have been observed.
     usual_ratio: f64,
     usual_for: Seconds,
     /// How long nothing was lost.
@@ -74,16 +73,16 @@ const HELPED_RATIO: f64 = 0.3;
 /// More than this is never taken for the link's own.
 const MAX_OWN_RATIO: f64 = 0.2;
 const MIN_RATE_RATIO: f64 = 0.02;
-/// What the link loses of its own is believed to change within this; sooner where nothing is lost, and where losses
-/// should have ended but did not.
+/// The link's losses may change within this time; sooner where nothing is lost, and where losses should have ended but
+/// did not.
 const OWN_MEMORY: Seconds = Seconds::new(20.0);
 const OWN_MEMORY_WITHOUT_LOSS: Seconds = Seconds::new(2.0);
 const OWN_MEMORY_BELOW_CEILING: Seconds = Seconds::new(4.0);
-/// What is usually lost is known after so long; then it is tried, too.
+/// The usual losses are established after so long; then they are tried, too.
 const UNTRIED: Seconds = Seconds::new(4.0);
 /// Losses in a row leave looks of half a second without any between them.
 const CLEAR: Seconds = Seconds::new(2.0);
-/// What is usually lost is the mean of a call's first looks, but not of the very first.
+/// The usual losses are the mean of a call's first looks, but not of the very first.
 const FIRST_MEMORY: Seconds = Seconds::new(4.0);
 /// Fewer losses than this may be a rate that grows past what a policer passes.
 const MIN_RELEASE_RATIO: f64 = 0.02;
@@ -139,7 +138,7 @@ impl LossTrial {
     ) {
         self.dispersion.end_block(since);
         let looked = Seconds::from(now - *self.since.get_or_insert(now));
-        // What was sent before the rate changed is reported for another round trip.
+        // Packets sent before the rate changed are reported for another round trip.
         if self.before.is_some() && looked < round_trip {
             self.look_anew();
             return;
@@ -168,7 +167,7 @@ impl LossTrial {
         self.dispersion.look_anew();
     }
 
-    /// More is lost than any link loses of its own: there is no time to look longer.
+    /// More is lost than any link loses at random: there is no time to look longer.
     fn is_sudden(&self) -> bool {
         self.before.is_none() && self.lost > SUDDEN_RATIO * self.sent && self.are_many()
     }
@@ -188,7 +187,7 @@ impl LossTrial {
             return;
         }
         if before <= self.usual_ratio {
-            // What was usually lost was ours.
+            // The call caused the usual losses.
             (self.usual_ratio, self.usual_for) = (0.0, Seconds::ZERO);
         }
         let again = self.near();
@@ -200,7 +199,7 @@ impl LossTrial {
         });
     }
 
-    /// No trial runs: begin one, or learn from what was lost.
+    /// No trial runs: begin one, or learn from the losses.
     fn judge(&mut self, loss_ratio: f64, looked: Seconds, used_ratio: f64, delivered_ratio: f64) {
         let Some((suspected, excess)) = self.suspected(loss_ratio) else {
             self.learn(loss_ratio, looked);
@@ -208,9 +207,9 @@ impl LossTrial {
         };
         self.before = Some((suspected, self.rate_ratio));
         let lower = self.rate_ratio * used_ratio * (1.0 - excess.clamp(MIN_CUT_RATIO, MAX_CUT_RATIO));
-        // While the rate rises the share that is lost says little of what is passed.
+        // While the rate rises the lost share says little about the passed rate.
         let lower = if excess > SUDDEN_RATIO { lower.min(self.rate_ratio * delivered_ratio) } else { lower };
-        // What was lost near a ceiling was not at it.
+        // Losses near a ceiling were not at it.
         let lower = self.near().map_or(lower, |ceiling| lower.min(ceiling.rate_ratio));
         self.rate_ratio = lower.max(MIN_RATE_RATIO);
     }
@@ -245,8 +244,8 @@ impl LossTrial {
             None if self.clear_for > CLEAR => OWN_MEMORY_WITHOUT_LOSS,
             None => OWN_MEMORY,
         };
-        // From nothing only a trial, or losses where there should be none, makes them the link's own. While the rate grows
-        // they may be what it costs.
+        // From nothing only a trial, or losses where there should be none, makes them the link's own. While the rate
+        // grows they may be its cost.
         let change = loss_ratio - self.own_ratio;
         if below.is_some() || (self.own_ratio > 0.0 && (self.is_free() || change < 0.0)) {
             self.own_ratio += (1.0 - libm::exp(-(looked / memory))) * change;
@@ -296,7 +295,7 @@ impl LossTrial {
         self.rate_ratio
     }
 
-    /// Whether a trial runs: what is lost now decides.
+    /// Whether a trial runs: the present losses decide.
     pub fn is_on(&self) -> bool {
         self.before.is_some()
     }
@@ -335,7 +334,7 @@ mod tests {
         assert!(trial.rate_ratio() > 0.99, "{}", trial.rate_ratio());
     }
 
-    /// A policer passes 0.6 of what was measured: at a rate of r the share 1 - 0.6 / r is lost.
+    /// A policer passes 0.6 of the measured rate: at a rate of r the share 1 - 0.6 / r is lost.
     #[test]
     fn a_policer_is_found_and_stayed_below() {
         let mut trial = LossTrial::default();
@@ -420,7 +419,7 @@ mod tests {
         assert!(trial.ceiling.is_some() && trial.expected_ratio() == 0.0, "{}", trial.expected_ratio());
     }
 
-    /// A tenth is lost, most of it in bursts of four packets on average, at 100 packets per second: trials that chance
+    /// A tenth is lost, most of it in bursts of four packets on average, at 100 packets per second. Trials that chance
     /// begins and ends cost a sixth of the rate at most, in the mean of 50 calls of 20 s.
     #[test]
     fn bursts_of_losses_hardly_lower_the_rate() {
@@ -446,7 +445,7 @@ mod tests {
         rates / 400.0
     }
 
-    /// While the rate rises half of what has been sent is lost, and a fifth of what is sent now comes through.
+    /// While the rate rises half of the earlier packets are lost, and a fifth of the present ones come through.
     #[test]
     fn a_sudden_cut_falls_to_what_came() {
         let mut trial = LossTrial::default();

@@ -121,8 +121,8 @@ impl Losses {
         (self.burst_limit < LARGEST_BURST).then(|| self.burst_limit.into())
     }
 
-    /// Whether the link passed what is lost, as far as losses show: losses are its own, and come one by one. Where one
-    /// brings the next, the link may have passed nothing for a while.
+    /// Whether the link passed the lost packets, as far as losses show: the link causes them, and they come one by one.
+    /// Where one brings the next, the link may have passed nothing for a while.
     pub fn were_passed(&self) -> bool {
         self.trial.own_ratio() > 0.0 && !self.come_in_rows()
     }

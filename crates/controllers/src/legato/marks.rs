@@ -1,7 +1,7 @@
 //! What marks say: a queue manager that marks packets instead of dropping them asks for a lower rate ([rfc3168] §5).
 //! Only queue managers mark, so marks need no trial as losses do. The share of marked packets says how much lower, as
-//! with scalable controls ([rfc9331] §4.3): a classic queue manager marks few packets and goes on until it is heeded, one
-//! for low latency marks many as soon as a queue begins.
+//! with scalable controls ([rfc9331] §4.3). A classic queue manager marks few packets and goes on until it is heeded;
+//! one for low latency marks many as soon as a queue begins.
 
 use super::limit::{Limit, Why};
 use legato_units::{ByteRate, Bytes, PerSecond, Seconds, Timestamp};

@@ -41,7 +41,7 @@ pub struct PathState {
 pub struct Seen {
     /// Any is missing.
     pub lost: bool,
-    /// What arrived.
+    /// The arrivals.
     pub arrived: DataSize,
     pub evidence: Evidence,
 }
@@ -160,7 +160,7 @@ mod tests {
     const LIMITS: RateLimits =
         RateLimits { min: DataRate::from_kbps(50), start: DataRate::from_kbps(300), max: DataRate::from_mbps(6) };
 
-    /// Packets dropped in front of the link leave no gap behind it: its rate is what it passes.
+    /// Packets dropped in front of the link leave no gap behind it: its rate is the passed one.
     #[test]
     fn packets_in_a_row_that_the_link_had_no_time_for_were_not_passed() {
         let capacity = Capacity::new(Seconds::from_millis(150.0), Seconds::new(1.0), LIMITS);

@@ -1,14 +1,14 @@
 //! The queue up to which a flow in company does not give way.
 //!
 //! The slower flow tolerates the longer queue, so that the faster gives way first ([kumar2020]'s flow scaling). Among
-//! flows that all give way, a few cuts drain the queue. Where it stands after more of them, somebody else holds it
-//! there, as `gcc` does with a few tens of milliseconds: then the target rises until the queue fits below it, and falls
-//! again in time.
+//! flows that all give way, a few cuts drain the queue. If it persists after more of them, another flow holds it there,
+//! as `gcc` does with a few tens of milliseconds. Then the target rises until the queue fits below it, and falls again
+//! in time.
 
 use legato_units::{ByteRate, Seconds};
 use libm::{exp, sqrt};
 
-/// A target for the standing queue, by the rate of the flow.
+/// A target for the queue, by the rate of the flow.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueTarget {
     /// Multiplies the target, 1 and above.

@@ -1,6 +1,6 @@
 //! The rate at which the link passes our packets while it has any: bytes over the time it worked on them.
 //!
-//! Two readings are made, and the lower holds. Packets right behind others of ours show the link's own rate, exactly so
+//! Two readings are made, and the lower holds. Packets right behind others of the call show the link's rate, exactly so
 //! on a wire; on a radio link, which passes them in clumps, they may all come at once. The time since the first of them
 //! could have come counts the wait for a clump as well, but also the delay variation of the path.
 
@@ -100,8 +100,7 @@ impl ServiceRate {
         self.pending.filter(|&(waited, _)| waited > SHARED_MEDIUM_WAIT).map(|(waited, size)| size / waited)
     }
 
-    /// The rate at which packets come that are right behind others of ours: the link's own, were it not for delay
-    /// variation.
+    /// The rate at which packets right behind others of the call come: the link's, were it not for delay variation.
     pub fn passing(&self) -> Option<ByteRate> {
         (self.time > Seconds::ZERO && self.amount > Bytes::ZERO).then(|| self.amount / self.time)
     }

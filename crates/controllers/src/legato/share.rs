@@ -1,18 +1,18 @@
 //! Sharing a link with other flows: by the delay that all of them see.
 //!
-//! Alone a sender may take what it measures at once. In company the share of the link that it measures is what the
-//! others leave it, and each size of share keeps itself: so there the rate climbs by equal steps and falls by an equal
-//! ratio, [chiu1989]'s rule, until all have the same. Company shows in waits that are not our own: a frame's first packet
-//! waits although none of ours is in front of it.
+//! Alone a sender may take the measured rate at once. In company it measures the share that the others leave, and every
+//! split of the link perpetuates itself. So there the rate climbs by equal steps and falls by an equal ratio,
+//! [chiu1989]'s rule, until all have the same. Company shows in waits that the call did not cause: a frame's first
+//! packet waits although no packet of the call is in front of it.
 //!
-//! All flows must see the same queue, or those that see less of it take the rest. Bursts see it at one moment of each
-//! frame interval: a flow whose pictures always come right behind another's would always find that one's frame in front
-//! of it, and give way alone. So frames are spread over their interval in company, and the shortest queue that any of
-//! their packets met decides.
+//! All flows must see the same queue, or the ones that see less of it take the rest. Bursts see it at one moment of
+//! each frame interval: a flow whose pictures always come right behind another's would always find that one's frame in
+//! front of it, and give way alone. So frames are spread over their interval in company, and the shortest queue that
+//! any of their packets met decides.
 //!
-//! Where a queue stands however much is given way, others hold it there: the target rises (`queue_target.rs`). Where
-//! it stands at 70 ms and more, they fill the queue until it overflows, as TCP does, and the rate follows losses instead
-//! of delay.
+//! If a queue persists however far the rate falls, others hold it there: the target rises (`queue_target.rs`). If it
+//! stays at 70 ms and more, they fill the queue until it overflows, as TCP does, and the rate follows losses instead of
+//! delay.
 
 use super::limit::{Limit, Room, TRICKLE, Why};
 use super::queue_target::QueueTarget;
@@ -35,7 +35,7 @@ pub struct Share {
     limit: ByteRate,
     last: Option<Timestamp>,
     last_cut: Option<Timestamp>,
-    /// Since when a queue has stood, and how long it was then.
+    /// Since when a queue has persisted, and how long it was then.
     standing_since: Option<(Timestamp, Seconds)>,
     competing: bool,
 }
@@ -49,7 +49,7 @@ const PACKET: Bytes = Bytes::new(1_200.0);
 const WAITED_GAIN: f64 = 0.05;
 const ENTER_RATIO: f64 = 0.3;
 const LEAVE_RATIO: f64 = 0.1;
-/// The queue stands where every packet of this long met it.
+/// A queue persists if every packet for this long met it.
 const STANDING: TimeDelta = TimeDelta::from_millis(300);
 const STANDING_QUEUE: Seconds = Seconds::from_millis(30.0);
 /// Additive increase in each second, the same for all flows whatever their round trips; multiplicative decrease.
@@ -60,14 +60,14 @@ const LONGEST_CLIMB: Seconds = Seconds::from_millis(500.0);
 /// Over a round trip, between two cuts.
 const CUT_MARGIN: Seconds = Seconds::from_millis(100.0);
 const DECREASE_RATIO: f64 = 0.85;
-/// The limit runs ahead of what arrives by this ratio at most: a call that sends less learns nothing of its share.
+/// The limit runs ahead of the receiver rate by this ratio at most: a call that sends less learns nothing of its share.
 const MAX_AHEAD_RATIO: f64 = 1.8;
-/// A queue so many times the target is the work of a link that fell: the limit begins anew at what arrives.
+/// A queue so many times the target is the work of a link that fell: the limit begins anew at the receiver rate.
 const FALL_RATIO: f64 = 3.0;
 /// A queue this long for this long although we gave way: others do not.
 const COMPETING_QUEUE: Seconds = Seconds::from_millis(70.0);
 const COMPETING_AFTER: TimeDelta = TimeDelta::from_secs(2);
-/// A queue below this share of what it was drains.
+/// A queue below this share of its earlier length drains.
 const DRAINING_RATIO: f64 = 0.95;
 /// Buffers that TCP keeps full are rarely longer.
 const LONGEST_QUEUE: Seconds = Seconds::from_millis(600.0);
@@ -103,8 +103,8 @@ impl Share {
         self.standing.after(arrival.departure, arrival.queuing, STANDING);
     }
 
-    /// The first packet of a frame found none of ours in front of it and met `queuing`; the link passes packets at
-    /// this rate.
+    /// The first packet of a frame found no packet of the call in front of it and met `queuing`; the link passes
+    /// packets at this rate.
     pub fn count_wait(&mut self, queuing: TimeDelta, passing: ByteRate) {
         let delay_variation = (PACKET * GRID_PACKETS / passing).clamp(MIN_WAIT, MAX_WAIT);
         let others = Seconds::from(queuing) > delay_variation;
@@ -178,7 +178,7 @@ impl Share {
         self.standing.min().unwrap_or(TimeDelta::ZERO).into()
     }
 
-    /// Whether a queue stands that would hide the minimum delay.
+    /// Whether there is a persistent queue that would hide the minimum delay.
     pub fn queue_stands(&self) -> bool {
         self.standing() > STANDING_QUEUE || self.is_pressed()
     }
@@ -293,7 +293,7 @@ mod tests {
         assert!(!share.in_company());
     }
 
-    /// A queue of 200 ms stands although the limit falls: from then on only losses lower it.
+    /// A queue of 200 ms persists although the limit falls: from then on only losses lower it.
     #[test]
     fn beside_flows_that_fill_the_queue_losses_decide() {
         let mut share = Share::default();

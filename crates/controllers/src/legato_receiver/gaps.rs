@@ -46,7 +46,7 @@ mod tests {
         gaps.take()
     }
 
-    /// [rfc3550] A.3: 10 to 14 are five due, of which 12 is missing; the late 12 comes off what is missing next.
+    /// [rfc3550] A.3: 10 to 14 are five due, of which 12 is missing; the late 12 is subtracted from the next count.
     #[test]
     fn numbers_that_are_left_out_are_missing() {
         let mut gaps = Gaps::default();

@@ -47,8 +47,8 @@ pub struct Config {
     /// The estimate would be zero where the next frame waits as long as this, and falls in proportion below.
     #[schemars(range(min = 10, max = 10_000))]
     pub drain_ms: f64,
-    /// What is left of the estimate at least, however much waits: an encoder that is asked for a small part of
-    /// what it has just spent on a key frame stops for a second.
+    /// The minimum share of the estimate that remains, however much waits: an encoder stops for a second if its target
+    /// is a small part of the rate that its key frame just took.
     #[schemars(range(min = 0.2, max = 1))]
     pub min_drained_ratio: f64,
     /// In company the estimate is at most so many times the measured capacity: a radio link that varies
@@ -86,7 +86,7 @@ pub struct LegatoReceiver {
     path: PathState,
 }
 
-/// All that is known of the path: void when the route changes.
+/// The whole model of the path: void when the route changes.
 #[derive(Clone, Debug)]
 struct PathState {
     arrivals: Arrivals,
@@ -168,8 +168,8 @@ impl PathState {
         self.queuing = arrival.queuing;
     }
 
-    /// How long the next frame will wait: what is left of the newest packet's wait when it leaves, one
-    /// frame interval later. Where packets stay away, for as long as the newest is overdue.
+    /// How long the next frame will wait: the rest of the newest packet's wait when it leaves, one frame interval
+    /// later. Where packets stay away, for as long as the newest is overdue.
     fn wait(&self, now: Timestamp, overdue_ratio: f64) -> Seconds {
         let (queuing, interval) = (Seconds::from(self.queuing), self.bursts.interval());
         let silent = self.last_packet.map_or(Seconds::ZERO, |last| (now - last).into());
@@ -179,13 +179,13 @@ impl PathState {
 }
 
 impl LegatoReceiver {
-    /// Draw conclusions from what came since the last time.
+    /// Evaluate the packets that came since the last time.
     fn look(&mut self, now: Timestamp) {
         let since = self.path.last_look.map_or(Seconds::ZERO, |last| (now - last).into());
         self.path.last_look = Some(now);
         let path = &mut self.path;
         let (missing, came) = path.gaps.take();
-        // How many are missing is known, and not which: as if they had been in a row.
+        // Only the number of missing packets is certain, not which: as if they had been in a row.
         (0..missing).for_each(|_| path.trial.count(true));
         (0..came).for_each(|_| path.trial.count(false));
         let allowed = path.target.max(TRICKLE);
@@ -280,7 +280,7 @@ const FIRST_ROUND_TRIP: Seconds = Seconds::from_millis(100.0);
 const LONGEST_GROWTH: Seconds = Seconds::new(1.0);
 /// Often enough that a REMB leaves while a frame is still late, and not with each packet.
 const LOOK_INTERVAL: TimeDelta = TimeDelta::from_millis(20);
-/// A sender has just spent a key frame: what its encoder is asked for now, it cannot do.
+/// A sender has just spent a key frame: its encoder cannot follow a target now.
 const FIRST_ESTIMATE: TimeDelta = TimeDelta::from_millis(800);
 /// A stream without packets for longer has paused, and nothing waits.
 const PAUSE: TimeDelta = TimeDelta::from_secs(2);

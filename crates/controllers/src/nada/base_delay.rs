@@ -3,8 +3,8 @@
 
 use legato_units::TimeDelta;
 
-/// The minimum one-way delay of the last ten minutes. The two ends' clocks differ, so a delay is
-/// known up to a constant; only differences of two mean something.
+/// The minimum one-way delay of the last ten minutes. The two ends' clocks differ, so a delay is determined up to a
+/// constant; only differences of two mean something.
 #[derive(Clone, Debug)]
 pub struct BaseDelay {
     /// The minimum of each minute, the newest at `minute % MINUTES`; `None`: no packet in it.

@@ -1,6 +1,6 @@
-//! The receiver's half of NADA, at the sender: from joined reports to the queuing delay, the ratios
-//! of lost and marked packets and the receiving rate, and from these to the signal x_curr and the
-//! mode. One `update` stands for one feedback message of the RFC.
+//! The receiver's half of NADA, at the sender: it turns joined reports into the queuing delay, the ratios of lost and
+//! marked packets and the receiving rate. From these it makes the signal x_curr and the mode. One `update` stands for
+//! one feedback message of the RFC.
 
 use super::base_delay::BaseDelay;
 use super::config::{ALPHA, Config, DFILT, FILTER_PACKETS, LOGWIN, QEPS_MS};

@@ -51,7 +51,7 @@ mod tests {
     }
 
     /// [rfc8698] §4.2, worked by hand: 300 ms warp to 4.1, so leaving the warp in one step would take KAPPA ETA 296 /
-    /// TAU = 59 % off the rate in one update; halfway through the transition 152 ms count.
+    /// TAU = 59 % off the rate in one update. Halfway through the transition 152 ms count.
     #[test]
     fn delay_leaves_the_warp_linearly() {
         let config = Config::default();

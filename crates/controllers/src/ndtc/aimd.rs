@@ -36,7 +36,7 @@ impl Aimd {
         self.last_decrease = Some(now);
     }
 
-    /// What became of a frame, known at `now`, while the pacer could not send faster than `cmax` in a frame's time.
+    /// The fate of a frame, reported at `now`, while the pacer could not send faster than `cmax` in a frame's time.
     // [draft-ageneau-ccwg-ndtc] §C: after loss CSIZE = min(CSIZE, CMAX) beta, once a round trip; after marks by their
     // average; else CSIZE + alpha, no higher than CMAX
     pub fn on_frame(&mut self, now: Timestamp, trip: &FrameTrip, cmax: f64, steps: Steps) {
@@ -114,9 +114,9 @@ mod tests {
         assert!((aimd.size - 7_050.0).abs() < 1e-9);
     }
 
-    /// [draft-ageneau-ccwg-ndtc] §C, worked by hand: half of a frame is marked: the average moves from 1 to 0.96875, so
-    /// 10,000 becomes 10,000 (1 - 0.96875 x 0.3) = 7,093.75, and the same frame adds 400 x 0.5; the next, not marked and
-    /// sent before the cut, 400.
+    /// [draft-ageneau-ccwg-ndtc] §C, worked by hand: half of a frame is marked. The average moves from 1 to 0.96875, so
+    /// 10,000 becomes 10,000 (1 - 0.96875 x 0.3) = 7,093.75, and the same frame adds 400 x 0.5. The next, not marked
+    /// and sent before the cut, adds 400.
     #[test]
     fn marks_cut_by_their_share_and_growth_is_faster_after_them() {
         let at = Timestamp::from_millis;

@@ -80,8 +80,8 @@ mod tests {
     const WEIGHTS: Weights = Weights { lambda: 0.04, iterations: 3, margin: 0.25 };
 
     /// [draft-ageneau-ccwg-ndtc] §A, worked by hand: of (1, 3) and (3, 4) the means are 2 and 3.5, the variances 1 and
-    /// 0.25 and the covariance 0.5: (1 - 1/2)(0 + 1/2 x 2 x 1).
-    /// §4.3: slope 0.5, intercept 2.5; 3.5, 4.25, 4.625, 4.8125 after three rounds; R2 is 1, so there is no margin.
+    /// 0.25 and the covariance 0.5: (1 - 1/2)(0 + 1/2 x 2 x 1). By §4.3 the slope is 0.5 and the intercept 2.5. It is
+    /// 3.5, 4.25, 4.625, 4.8125 after three rounds; R2 is 1, so there is no margin.
     #[test]
     fn two_frames_make_a_line() {
         let mut fdace = Fdace::default();
@@ -92,8 +92,8 @@ mod tests {
         assert_eq!(estimate, Estimate { slope: 0.5, available: 1.0 / 4.8125 });
     }
 
-    /// [draft-ageneau-ccwg-ndtc] §4.3, worked by hand: as received as sent, the slope is 1 and the mean is what is
-    /// known; received alike however sent, the slope is 0 and that is the capacity.
+    /// [draft-ageneau-ccwg-ndtc] §4.3, worked by hand: if the receive time equals the send time, the slope is 1 and
+    /// only the mean is certain. If the receive time is constant, the slope is 0 and that is the capacity.
     #[test]
     fn an_unlimited_path_has_slope_one_and_a_bottleneck_of_our_own_slope_zero() {
         let mut free = Fdace::default();

@@ -1,7 +1,4 @@
-//! `ndtc` believes that frames sent over varied times show the capacity left to them without ever filling the path
-//! ([draft-ageneau-ccwg-ndtc]): each frame's packets are spread over a time drawn anew, a regression of receive time on
-//! send time (`fdace`) gives the capacity, and a frame gets what it carries in six tenths of a frame's time. A cap by
-//! loss and marks (`aimd`) stands beside it.
+//! `ndtc` believes that frames sent over varied times show the capacity left to them without ever filling the path ([draft-ageneau-ccwg-ndtc]). Each frame's packets are spread over a time drawn anew, and a regression of receive time on send time (`fdace`) gives the capacity. A frame gets the bytes that this carries in six tenths of a frame's time. Loss and marks give a separate cap (`aimd`).
 //!
 //! Not here: the delay that aligns the ends of frames, as the pacer has no such wait; padding of frames below the
 //! minimum. Sizes count packet headers, which the draft allows. docs/papers/draft-ageneau-ccwg-ndtc.md lists how each section is read.

@@ -1,4 +1,4 @@
-//! Sections by hand, and a call over a link of its own.
+//! Sections by hand, and a call over a private link.
 
 use super::*;
 use crate::frame_reports::report;
@@ -33,9 +33,9 @@ fn a_frames_length_leaves_out_half_of_its_first_and_last_packet() {
     assert_eq!(ndtc().length(&FrameTrip { lost: 1, arrived: 9, ..whole }), None);
 }
 
-/// [draft-ageneau-ccwg-ndtc] §4.4, worked by hand: TRECV is 20 ms; a frame of two packets sent in 1 ms and received in
+/// [draft-ageneau-ccwg-ndtc] §4.4, worked by hand: TRECV is 20 ms. A frame of two packets sent in 1 ms and received in
 /// 2 ms shows 1,000 bytes / 2 ms = 500,000 bytes/s, so the target is 10,000 bytes: 2.4 Mbit/s at 30 frames per second.
-/// §4.5: nothing caps it: CTARGET is CMAX = 20,000, and CSLOPE = (1 - 0.5) / (1 - 0.5) = 1.
+/// By §4.5 nothing caps it: CTARGET is CMAX = 20,000, and CSLOPE = (1 - 0.5) / (1 - 0.5) = 1.
 #[test]
 fn the_target_is_what_the_capacity_carries_in_six_tenths_of_a_frame() {
     let mut ndtc = ndtc();
@@ -48,8 +48,8 @@ fn the_target_is_what_the_capacity_carries_in_six_tenths_of_a_frame() {
     assert!((ndtc.slope - 1.0).abs() < 1e-9);
 }
 
-/// [draft-ageneau-ccwg-ndtc] §4.5, worked by hand: a cap of 15,000 under a CMAX of 20,000: CSLOPE =
-/// (1 - 0.5 x 20 / 15) / 0.5 = 2/3; a cap of 5,000: CSLOPE = 0 and TARGET 5,000. §4.6: no less than 2,000.
+/// [draft-ageneau-ccwg-ndtc] §4.5, worked by hand: a cap of 15,000 under a CMAX of 20,000 gives CSLOPE = (1 - 0.5 x 20
+/// / 15) / 0.5 = 2/3. A cap of 5,000 gives CSLOPE = 0 and TARGET 5,000, by §4.6 no less than 2,000.
 #[test]
 fn the_cap_flattens_the_slope_before_it_lowers_the_target() {
     let mut ndtc = ndtc();
@@ -62,7 +62,7 @@ fn the_cap_flattens_the_slope_before_it_lowers_the_target() {
 }
 
 /// [draft-ageneau-ccwg-ndtc] §4.7, worked by hand: at slope 1, frames as large as the target are sent in 5 to 15 ms, at
-/// slope 0 in 20 ms; half a frame in half of that; ten frames' worth in no more than 33 ms.
+/// slope 0 in 20 ms. Half a frame takes half of that; ten frames' worth no more than 33 ms.
 #[test]
 fn frames_are_spread_over_dithered_times() {
     let mut ndtc = ndtc();
@@ -81,7 +81,7 @@ fn frames_are_spread_over_dithered_times() {
     assert!((send_ms(&mut ndtc, 0.0, 100_000) - 33.333).abs() < 1e-2);
 }
 
-/// Frames of the target, 30 per second, sent as paced over a link of its own; returns the target at the end.
+/// Frames of the target, 30 per second, sent as paced over a private link; returns the target at the end.
 fn call(ndtc: &mut Ndtc, frames: u32, capacity_bps: f64) -> f64 {
     let mut free_ns = 0.0;
     for frame in 0..frames {

@@ -1,8 +1,4 @@
-//! `pudica` believes that a sender that wants no queue shall not ask for the bandwidth, of which it takes whatever others
-//! leave, but for the share of the time that the bottleneck is busy ([wang2024]): the delay of each paced frame shows
-//! it (`utilisation`). Below 0.85 the bitrate is multiplied towards it; up to 1, adding and multiplying at once make
-//! flows fair; a frame above 1 lowers the next one, three drain the queue, and the rate received meanwhile is where it
-//! goes on.
+//! `pudica` believes that a sender that wants no queue shall not ask for the bandwidth, of which it takes whatever others leave. It shall ask for the share of the time that the bottleneck is busy ([wang2024]), which the delay of each paced frame shows (`utilisation`). Below 0.85 the bitrate is multiplied towards it. Up to 1, adding and multiplying at once make flows fair. A frame above 1 lowers the next one, three drain the queue, and it continues from the rate received meanwhile.
 //!
 //! Not here: the four packets without payload that look for others between two frames, as the pacer cannot send such;
 //! eq. (3) to (5) need them. Without them a flow that sends between our frames is seen only through its queue. The step
@@ -75,11 +71,11 @@ pub struct Pudica {
     /// tau: frames since the step began to grow, and when it did.
     frames: u32,
     frames_since: Timestamp,
-    /// No change before frames that left after this are known.
+    /// No change before reports on frames that left after this.
     adjusted: Timestamp,
     /// The next frame is smaller.
     fallback: bool,
-    /// What has come since the congestion began, and whether the queue is being drained.
+    /// The arrivals since the congestion began, and whether the queue is being drained.
     received: Option<Received>,
     draining: bool,
     /// When frames left, and the bitrate each was coded at; the oldest first.
@@ -90,7 +86,7 @@ pub struct Pudica {
     pacing_rate: DataRate,
 }
 
-/// What has arrived since the congestion began.
+/// The bytes that have arrived since the congestion began.
 #[derive(Clone, Copy, Debug)]
 struct Received {
     bytes: u64,
@@ -172,7 +168,7 @@ impl Pudica {
         }
     }
 
-    /// Count what arrives from the first frame above 1 on.
+    /// Count arrivals from the first frame above 1 on.
     fn count_received(&mut self, trip: &FrameTrip, ratio: f64) {
         let (Some(first), Some(last)) = (trip.first_arrival, trip.last_arrival) else { return };
         match &mut self.received {
@@ -192,7 +188,7 @@ impl Pudica {
     // [wang2024] eq. (11): B = alpha receiving_rate - draining_rate, which takes the queue away in 200 ms
     fn drain(&mut self, now: Timestamp) {
         let Some(received_bps) = self.received.and_then(|received| received.rate_bps()) else { return };
-        // Of what is in flight, a round trip's worth is under way and not queued.
+        // Of the bytes in flight, a round trip's worth is under way and not queued.
         let under_way = received_bps / 8.0 * self.min_round_trip_s;
         let queued_bits = 8.0 * (self.in_flight.as_bytes() as f64 - under_way).max(0.0);
         let draining_bps = queued_bits / (self.config.drain_ms / 1e3);

@@ -1,4 +1,4 @@
-//! Equations by hand, and a call over a link of its own.
+//! Equations by hand, and a call over a private link.
 
 use super::*;
 use crate::frame_reports::report;
@@ -69,7 +69,7 @@ fn frames_are_sent_a_little_faster_than_the_bottleneck_is_busy() {
 
 /// [wang2024] §4.3 and eq. (11), worked by hand: a frame that takes more than its 40 ms lowers the next by 15 %. At the
 /// third, 2,000 bytes a frame have come in 40 ms each: 400 kbit/s, and 850 kbit/s less nothing queued. The first frame
-/// within its time restores what was received.
+/// within its time restores the received rate.
 #[test]
 fn one_late_frame_lowers_the_next_and_three_drain_the_queue() {
     let mut pudica = pudica();
@@ -107,7 +107,7 @@ fn what_is_queued_is_drained_within_200_ms() {
     assert!((pudica.bitrate_bps - 50e3).abs() < 1.0, "{}", pudica.bitrate_bps);
 }
 
-/// Frames of the target, 30 per second, over a link of its own; returns the mean target of the last third.
+/// Frames of the target, 30 per second, over a private link; returns the mean target of the last third.
 fn call(pudica: &mut Pudica, frames: u32, capacity_bps: f64) -> f64 {
     let mut free_ns = 0.0;
     let mut targets = Vec::new();

@@ -116,8 +116,8 @@ impl Window {
         self.known = (self.known + 1).min(self.jitters_us.len());
     }
 
-    /// Mean plus `deviations` standard deviations; the floor before a tenth of the window is known, since a queue
-    /// can be full by then.
+    /// Mean plus `deviations` standard deviations; the floor before a tenth of the window has passed, since a queue can
+    /// be full by then.
     fn threshold_ms(&self, config: &Config) -> f64 {
         if self.known * 10 < self.jitters_us.len() || self.known < 2 {
             return config.min_threshold_ms;

@@ -33,7 +33,7 @@ pub struct Config {
     /// The parameters of the controller that decides otherwise.
     #[schemars(with = "std::collections::BTreeMap<String, String>")]
     pub fallback_config: toml::Table,
-    /// What is compared with the threshold.
+    /// The quantity compared with the threshold.
     pub jitter: JitterOf,
     /// The jitter of each such interval is judged.
     #[schemars(range(min = 1, max = 10_000))]
@@ -172,8 +172,8 @@ impl<C: DerefMut<Target: RateController>> Safeguard<C> {
 }
 
 impl<C> Safeguard<C> {
-    // Ours: a queue that stands full does not jitter. Judged by jitter alone, the fallback would hand back the path that
-    // it took over 50 ms earlier, and never take it again.
+    // Legato's: a queue that stays full does not jitter. Judged by jitter alone, the fallback would hand back the path
+    // that it took over 50 ms earlier, and never take it again.
     fn may_return(&self, lasted: TimeDelta, calm_ms: f64) -> bool {
         let drained = self.sample.delay_ms <= calm_ms + self.sample.threshold_ms;
         // A delay that stays that long is the path's own.

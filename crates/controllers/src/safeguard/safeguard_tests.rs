@@ -1,4 +1,4 @@
-//! Tests of [`Safeguard`]: which controller decides when, what is counted, what is refused.
+//! Tests of [`Safeguard`]: which controller decides when, the counters, the refusals.
 
 use super::*;
 use crate::NoFiles;
@@ -59,8 +59,8 @@ fn gauge(safeguard: &Safeguard, wanted: &str) -> f64 {
     found
 }
 
-/// Calm delays vary by 1 ms, so the threshold is the floor of 5 ms: 20 ms more is a jump, and the jump back is one
-/// too. In between nothing jitters, but the queue stands.
+/// Calm delays vary by 1 ms, so the threshold is the floor of 5 ms: 20 ms more is a jump, and the jump back is one too.
+/// In between nothing jitters, but the queue persists.
 #[test]
 fn the_fallback_decides_from_a_jump_of_delay_until_the_queue_has_drained() {
     let mut safeguard = build(two_fixed()).unwrap();

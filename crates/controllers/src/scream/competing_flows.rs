@@ -1,14 +1,14 @@
-//! How much queue to aim for: more beside flows that only loss stops, which keep the queue long anyway
-//! and would leave nothing to a delay-based flow. [rfc8298] §4.1.2.3, and §4.5.4 of the draft of its
-//! second version, where it is optional.
+//! How much queue to aim for: more against flows that only loss stops, which keep the queue long anyway and would leave
+//! nothing to a delay-based flow. [rfc8298] §4.1.2.3, and §4.5.4 of the draft of its second version, where it is
+//! optional.
 //!
-//! It cannot distinguish its own standing queue from another's: a steady queue raises the target,
-//! which lengthens the queue. The draft says so itself (its §6).
+//! It cannot distinguish its persistent queue from another flow's: a steady queue raises the target, which lengthens
+//! the queue. The draft says so itself (its §6).
 //!
-//! Its 50 and 200 samples are acknowledgements, which the RFC has come every 20 ms from 500 kbit/s on. They must stand
-//! for less time than a loss-based flow takes from one loss to the next (10 s and more beside Reno in a long queue), or
-//! the rise of the queue in between is itself the variance that forbids adapting to it: with feedback every 50 to
-//! 250 ms, as WebRTC's receivers send it, the target adapts less.
+//! Its 50 and 200 samples are acknowledgements, which the RFC has come every 20 ms from 500 kbit/s on. They must cover
+//! less time than a loss-based flow takes from one loss to the next (10 s and more for Reno in a long queue). Otherwise
+//! the rise of the queue in between is itself the variance that forbids adapting to it. With feedback every 50 to 250
+//! ms, as WebRTC's receivers send it, the target adapts less.
 
 use legato_units::TimeDelta;
 
@@ -120,9 +120,9 @@ mod tests {
         target.get().as_millis()
     }
 
-    /// [rfc8298] §4.1.2.3, worked by hand: a constant 250 ms has mean 2.5 and no variance once it fills the history.
-    /// §4.1.1.2: that begins as zeros, so one sample of 250 ms is a mean of 0.05 and a variance of 2.5² (1/200 - 1/200²) =
-    /// 0.031: (0.05 + 0.176) × 100 ms is below the minimum.
+    /// [rfc8298] §4.1.2.3, worked by hand: a constant 250 ms has mean 2.5 and no variance once it fills the history. By
+    /// §4.1.1.2 that begins as zeros, so one sample of 250 ms is a mean of 0.05 and a variance of 2.5² (1/200 - 1/200²)
+    /// = 0.031. Then (0.05 + 0.176) × 100 ms is below the minimum.
     #[test]
     fn a_steady_queue_becomes_the_target() {
         assert_eq!(reported(&mut target(true), 250, 1), 100);
@@ -143,9 +143,9 @@ mod tests {
         assert_eq!(reported(&mut queue, 300, 1), 180);
     }
 
-    /// [rfc8298] §4.2.2, worked by hand: an acknowledgement every 20 ms, of which 200 are 4 s. A queue that fills from 100
-    /// to 300 ms in 13 s, as Reno fills it, rises by 0.61 × LO in that time: variance 0.61² / 12 = 0.03, so the target
-    /// rises with it; acknowledged every 100 ms, all 13 s would be 2² / 12 = 0.33.
+    /// [rfc8298] §4.2.2, worked by hand: an acknowledgement every 20 ms, of which 200 are 4 s. A queue that fills from
+    /// 100 to 300 ms in 13 s, as Reno fills it, rises by 0.61 × LO in that time. The variance is 0.61² / 12 = 0.03, so
+    /// the target rises with it. Acknowledged every 100 ms, all 13 s would be 2² / 12 = 0.33.
     #[test]
     fn the_target_rises_with_a_slowly_filling_queue() {
         let mut queue = target(true);

@@ -1,9 +1,9 @@
 //! What one feedback reports, in SCReAM's terms: bytes newly acknowledged, the round trip, the minimum
 //! one-way delay, marks and losses. Shared by [rfc8298] and the drafts of its second version.
 //!
-//! SCReAM counts by the highest sequence number: a packet below it counts as acknowledged whether it
-//! arrived or not, and whether a feedback reported it or not, so that neither loss nor a lost feedback stops the clock
-//! of the window; later reports on older packets only count for reordering.
+//! SCReAM counts by the highest sequence number: a packet below it counts as acknowledged whether it arrived or not,
+//! and whether a feedback reported it or not. So neither loss nor a lost feedback stops the clock of the window; later
+//! reports on older packets only count for reordering.
 
 use super::loss::LossDetector;
 use legato_control::{Fate, TransportFeedback};

@@ -1,6 +1,6 @@
-//! The queue between encoder and pacer: SCReAM's "RTP queue". It is read just before a frame joins it: what
-//! is left then belongs to earlier frames, and means that media comes faster than it leaves. Right after a
-//! frame has joined, any queue is long.
+//! The queue between encoder and pacer: SCReAM's "RTP queue". It is read just before a frame joins it: bytes left then
+//! belong to earlier frames, and mean that media comes faster than it leaves. Right after a frame has joined, any queue
+//! is long.
 
 use legato_control::{PacketKind, SentPacket};
 use legato_units::{DataSize, TimeDelta, Timestamp};
@@ -13,7 +13,7 @@ pub struct MediaQueue {
     frames: VecDeque<(Timestamp, u64)>,
     left_bytes: u64,
     queued_bytes: u64,
-    /// What was left when the last picture was taken, if captures are reported.
+    /// The bytes left when the last picture was taken, if captures are reported.
     rest: Option<(u64, TimeDelta)>,
 }
 
@@ -49,7 +49,7 @@ impl MediaQueue {
         self.forget();
     }
 
-    /// A picture is taken: what waits belongs to earlier ones.
+    /// A picture is taken: waiting bytes belong to earlier ones.
     pub fn picture(&mut self, now: Timestamp) {
         let age = self.frames.front().map_or(TimeDelta::ZERO, |&(joined, _)| now - joined);
         self.rest = Some((self.queued_bytes, age));

@@ -1,7 +1,7 @@
-//! SCReAM in both versions: [`rfc8298`] is the RFC's, `scream`; the drafts of its second version and
-//! libwebrtc's variant are `scream-v2`. Shared are: how feedback is read, what a queue delay is, when a packet
-//! is lost, how much queue to aim for beside other flows. Their windows and rates are separate, and no constant
-//! of one is ever used in the other.
+//! SCReAM in both versions: [`rfc8298`] is the RFC's, `scream`; the drafts of its second version and libwebrtc's
+//! variant are `scream-v2`. Shared are: the reading of feedback, the definitions of queue delay and lost packet, the
+//! target queue against other flows. Their windows and rates are separate, and no constant of one is ever used in the
+//! other.
 
 pub mod competing_flows;
 pub mod feedback;

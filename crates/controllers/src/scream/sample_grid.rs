@@ -1,6 +1,6 @@
-//! Samples of a queue delay at equal steps of time, however often feedback comes. The sample counts of
-//! [rfc8298] (20 of the trend, 50 and 200 of the queue target) stand for a span of time, and feedback comes as
-//! often as the receiver has bandwidth for it: a delay is repeated for every step since the last.
+//! Samples of a queue delay at equal steps of time, however often feedback comes. The sample counts of [rfc8298] (20 of
+//! the trend, 50 and 200 of the queue target) mean a span of time, but feedback comes as often as the receiver has
+//! bandwidth for it. So a delay is repeated for every step since the last.
 
 use legato_units::{TimeDelta, Timestamp};
 

@@ -30,8 +30,8 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Edition {
-    /// [rfc3448], of 2003: starts from one packet a second or a round trip, and never sends more than
-    /// twice what was last received.
+    /// [rfc3448], of 2003: starts from one packet a second or a round trip, and never sends more than twice the last
+    /// received rate.
     Rfc3448,
     /// [rfc5348], of 2008: starts from an initial window, and a flow with little to send keeps its
     /// allowance.

@@ -1,5 +1,5 @@
-//! What all controllers of the TFRC family share: events go to the sender's part, and encoder and pacer get the rates
-//! that the flavour derives from it. `tfrc`, `jm-tfrc` and `vtfrc` are flavours.
+//! The common part of all controllers of the TFRC family: events go to the sender's part, and encoder and pacer get the
+//! rates that the flavour derives from it. `tfrc`, `jm-tfrc` and `vtfrc` are flavours.
 
 use super::config::Config;
 use super::sender::TfrcSender;
@@ -26,7 +26,7 @@ pub trait Flavour: Clone + Send + Sized + 'static {
     /// The target bitrate and the pacing rate, before limits.
     ///
     /// [rfc5348] §4.6: packets leave at X_inst (which is X if oscillations are not damped). The encoder gets the same
-    /// rate, so that the pacer need not hold what it cannot send.
+    /// rate, so that the pacer never holds bytes that it cannot send.
     fn rates(&self, sender: &TfrcSender) -> [DataRate; 2] {
         [sender.instantaneous(); 2]
     }

@@ -1,7 +1,7 @@
-//! Whether the application, not the allowed rate, limited what was sent: section 8.2.1 of [rfc5348]. A
-//! sender records the instants at which it had sent all it was allowed; a feedback whose round trip
-//! contains none of them was data-limited. The RFC keeps two such instants, which suffice for one
-//! feedback per round trip; feedback is more frequent here, so more instants are kept.
+//! Whether the application, not the allowed rate, limited the sending rate: section 8.2.1 of [rfc5348]. A sender
+//! records the instants at which it had sent all it was allowed; a feedback whose round trip contains none of them was
+//! data-limited. The RFC keeps two such instants, which suffice for one feedback per round trip; feedback is more
+//! frequent here, so more instants are kept.
 
 use legato_units::{TimeDelta, Timestamp};
 use std::collections::VecDeque;
@@ -29,8 +29,8 @@ impl DataLimit {
         self.sent_bytes += bytes as f64;
     }
 
-    /// Media waits for the pacer. One round trip's worth may leave as a burst (§4.6), so what waits
-    /// longer is held back by the rate.
+    /// Media waits for the pacer. One round trip's worth may leave as a burst (§4.6), so the rate holds back bytes that
+    /// wait longer.
     #[inline]
     pub fn on_pacer_queue(&mut self, drain: TimeDelta, rtt: Option<TimeDelta>) {
         self.held_back = drain > rtt.unwrap_or(INITIAL_RTT);
@@ -69,7 +69,7 @@ mod tests {
 
     const RTT: TimeDelta = TimeDelta::from_millis(100);
 
-    /// Feedback every 50 ms on what left 100 ms before, `bytes` leave in between, 1000 B/s allowed.
+    /// Feedback every 50 ms on packets that left 100 ms before, `bytes` leave in between, 1000 B/s allowed.
     fn play(bytes: &[u64]) -> Vec<bool> {
         let mut limit = DataLimit::new(Timestamp::ZERO);
         let feedback = |(place, &bytes): (usize, &u64)| {
@@ -80,8 +80,8 @@ mod tests {
         bytes.iter().enumerate().map(feedback).collect()
     }
 
-    /// [rfc5348] §8.2.1, worked by hand: 50 B per feedback are all that is allowed. What left before 100 ms
-    /// is reported from 200 ms on.
+    /// [rfc5348] §8.2.1, worked by hand: 50 B per feedback are all that is allowed. Packets that left before 100 ms are
+    /// reported from 200 ms on.
     #[test]
     fn a_round_trip_without_an_instant_of_full_use_is_data_limited() {
         assert_eq!(play(&[20; 8]), [true; 8]);

@@ -1,7 +1,4 @@
-//! `tfrc`: TCP-friendly rate control [rfc5348]. It believes that a flow is fair when it sends no more
-//! than a TCP flow would on the same path, and that a call is better off with the mean of that than
-//! with TCP's saw-tooth: it measures round trips and the rate of loss events, and sends at the rate of
-//! the throughput equation.
+//! `tfrc`: TCP-friendly rate control [rfc5348]. It believes that a flow is fair when it sends no more than a TCP flow would on the same path, and that a call is better off with the mean of that than with TCP's saw-tooth. It measures round trips and the rate of loss events, and sends at the rate of the throughput equation.
 //!
 //! Sender-based: reports replace the receiver's part. docs/papers/rfc5348.md lists the differences
 //! from the RFC and why.

@@ -1,5 +1,5 @@
-//! X_recv, the rate at which packets arrived over the last round trip, from feedback alone, and
-//! X_recv_set, whose maximum caps what may be sent [rfc5348].
+//! X_recv, the rate at which packets arrived over the last round trip, from feedback alone, and X_recv_set, whose
+//! maximum caps the sending rate [rfc5348].
 
 use legato_units::{PeerTimestamp, TimeDelta, Timestamp};
 use std::collections::VecDeque;

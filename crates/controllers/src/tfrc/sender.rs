@@ -1,9 +1,8 @@
 //! The data sender of [rfc5348], sections 4 and 8, with the loss history of section 5 kept here too
 //! (section 7's sender-based variant): reports go in, the allowed sending rate comes out.
 //!
-//! X follows the throughput equation at the measured loss event rate and round trip, never above
-//! twice what was received recently; before the first loss it doubles every round trip; without
-//! feedback it is halved again and again.
+//! X follows the throughput equation at the measured loss event rate and round trip, never above twice the recent
+//! receiver rate. Before the first loss it doubles every round trip; without feedback it is halved again and again.
 
 use super::config::{Config, Edition};
 use super::data_limit::DataLimit;
@@ -56,7 +55,7 @@ struct RoundTrip {
 }
 
 impl TfrcSender {
-    /// Send at `start_rate` until something is known.
+    /// Send at `start_rate` until the first feedback.
     pub fn new(config: Config, start_rate: DataRate, start: Timestamp) -> Self {
         Self {
             // Deviates from [rfc5348] §4.2: one packet a second is useless for a call; the application's start rate is used.

@@ -99,8 +99,8 @@ fn round_trips_are_smoothed_by_nine_tenths() {
     assert_close(latest_s, 0.2, 1e-9);
 }
 
-/// What `sender` makes of one packet of 1,000 bytes of `kind` that left at 1,000 ms and arrived 30 ms later, by a
-/// feedback of 1,100 ms which was written `held_ms` after that, if it says so.
+/// The rate of `sender` after one packet of 1,000 bytes of `kind` that left at 1,000 ms and arrived 30 ms later. A
+/// feedback of 1,100 ms reports it, written `held_ms` after the arrival, if it says so.
 fn take(sender: &mut TfrcSender, seq: u64, kind: PacketKind, held_ms: Option<i64>) {
     let departure = Timestamp::from_millis(1_000);
     let arrival = |ms: i64| PeerTimestamp::from_nanos((77_000 + ms) * 1_000_000);
@@ -132,7 +132,7 @@ fn the_time_for_which_a_report_was_held_is_no_round_trip() {
     assert_eq!([Some(40), Some(0), None].map(sample), [60, 100, 100]);
 }
 
-/// [rfc5348] §4.1: s is the segment size of the flow that is controlled: (1,000 + 1,000) / 2, whatever audio is beside it.
+/// [rfc5348] §4.1: s is the segment size of the flow that is controlled: (1,000 + 1,000) / 2, with any audio.
 #[test]
 fn audio_does_not_lower_the_segment_size() {
     let mut sender = TfrcSender::new(config(), DataRate::from_kbps(300), Timestamp::ZERO);
@@ -169,7 +169,7 @@ fn the_first_loss_interval_is_worth_the_rate_received_so_far() {
         path.round(10, &[]);
     }
     path.round(10, &[2]);
-    // X_recv of this round is lower; the equation's rate at the synthetic interval is what was received.
+    // X_recv of this round is lower; the equation's rate at the synthetic interval is the received rate.
     let equation = path.sender.equation.unwrap();
     assert_close(equation, 100_000.0, 0.05);
     // [rfc5348] §3.1: the same, from the equation itself.

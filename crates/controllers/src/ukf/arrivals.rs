@@ -36,7 +36,7 @@ const BIN: TimeDelta = TimeDelta::from_millis(100);
 /// Loss is taken over ten bins, a second; the rate over the last five.
 const BINS: usize = 10;
 const RATE_BINS: usize = 5;
-/// What is lost in every one of this many seconds is permanent loss.
+/// A loss ratio present in every one of this many seconds is permanent loss.
 const SECONDS: usize = 10;
 /// More than this never counts as permanent: a path that loses as much is overloaded.
 const MAX_USUAL_LOSS: f64 = 0.25;

@@ -1,9 +1,8 @@
 //! Packets that left together, as the receiver sees them.
 //!
-//! A video sender lets packets go in bursts: a frame, or what the pacer releases at a time. After a
-//! bottleneck a burst arrives at the bottleneck's pace, however low the mean rate: each is a free
-//! measurement of the capacity. Packets are grouped by departure alone, so that what the path does to
-//! them does not change what is measured.
+//! A video sender lets packets go in bursts: a frame, or what the pacer releases at a time. After a bottleneck a burst
+//! arrives at the bottleneck's pace, however low the mean rate: each is a free measurement of the capacity. Packets are
+//! grouped by departure alone, so that the path cannot change the groups.
 
 use legato_units::{PeerTimestamp, TimeDelta, Timestamp};
 

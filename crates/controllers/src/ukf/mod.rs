@@ -1,6 +1,4 @@
-//! `ukf` believes that a path is a link with a queue: an unscented Kalman filter at the receiver estimates
-//! the link's capacity, the queue and the path's own delay from departure and arrival times, and rules turn
-//! the estimate into a target, which travels back as REMB.
+//! `ukf` believes that a path is a link with a queue: an unscented Kalman filter at the receiver estimates the link's capacity, the queue and the path's fixed delay from departure and arrival times. Rules turn the estimate into a target, which travels back as REMB.
 //!
 //! [r3net] names a controller of this kind as what Microsoft's calls used before it, and describes it only
 //! as "an Unscented Kalman Filter with a rule-based controller". Everything else is ours:

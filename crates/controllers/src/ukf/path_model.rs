@@ -35,7 +35,7 @@ impl PathModel {
         Self { config, start, filter, bits_before: 0.0, jitter_s, min, surprises: 0 }
     }
 
-    /// The most likely capacity; `None` before anything is known.
+    /// The most likely capacity; `None` before the first burst.
     #[inline]
     pub fn capacity(&self) -> Option<DataRate> {
         self.filter.map(|filter| DataRate::from_bps_f64(libm::exp(filter.state()[CAPACITY])))
@@ -162,8 +162,8 @@ impl PathModel {
         filter.bound(&MIN_VARIANCES, &MAX_VARIANCES);
     }
 
-    /// A delay that never fell for two windows is the path's own: the route changed, or others keep a
-    /// queue that no restraint of ours will drain.
+    /// A delay that never fell for two windows is the path's: the route changed, or others keep a queue that no
+    /// restraint here will drain.
     fn anchor(&mut self, burst: &Burst) {
         let Some(filter) = &mut self.filter else { return };
         let sent_s = burst.first_bits * libm::exp(-filter.state()[CAPACITY]);
@@ -185,7 +185,7 @@ struct Innovation {
     late_s: f64,
     /// The variance of that prediction, without jitter.
     variance: f64,
-    /// The squared innovation in units of what was expected, per value.
+    /// The squared innovation in units of the expected one, per value.
     surprise: f64,
 }
 
@@ -196,8 +196,8 @@ impl Innovation {
     }
 }
 
-/// The state when the next burst's first packet reaches the bottleneck: what joined the queue minus
-/// what was sent since, at least zero.
+/// The state when the next burst's first packet reaches the bottleneck: the bytes that joined the queue minus the bytes
+/// sent since, at least zero.
 fn after(x: &[f64; 3], bits_before: f64, gap_s: f64) -> [f64; 3] {
     let joined_s = bits_before * libm::exp(-x[CAPACITY]);
     [x[CAPACITY], (x[QUEUE].max(0.0) + joined_s - gap_s).max(0.0), x[BASE]]

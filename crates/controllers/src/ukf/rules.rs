@@ -11,17 +11,17 @@ use legato_units::{DataRate, TimeDelta, Timestamp};
 /// The input of the rules.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
-    /// The most likely capacity; `None` before anything is known.
+    /// The most likely capacity; `None` before the first burst.
     pub capacity: Option<DataRate>,
     /// Standard deviation of the capacity as a share of it.
     pub doubt_ratio: f64,
-    /// The standing queue, s.
+    /// The persistent queue, s.
     pub queue_s: f64,
     /// Standard deviation of that, s.
     pub queue_doubt_s: f64,
     /// Standard deviation of unexplained delays, s.
     pub jitter_s: f64,
-    /// What arrived recently.
+    /// The recent arrivals.
     pub receive_rate: DataRate,
     /// Loss beyond the permanent loss.
     pub unusual_loss_ratio: f64,
@@ -52,7 +52,7 @@ pub struct Rules {
 
 /// A cut shows after a round trip and the encoder's reaction.
 const SETTLE: TimeDelta = TimeDelta::from_millis(300);
-/// A queue that was long for this time is a standing one, as in CoDel: shorter ones come from single large frames.
+/// A queue that was long for this time is persistent, as in CoDel: shorter ones come from single large frames.
 const STANDING: TimeDelta = TimeDelta::from_millis(250);
 /// Loss is that of the last second.
 const LOSS_WINDOW: TimeDelta = TimeDelta::from_secs(1);
@@ -105,7 +105,7 @@ impl Rules {
         let noise_s = 2.0 * view.jitter_s;
         let high_s = 1e-3 * self.config.high_queue_ms + noise_s;
         if view.silence.as_millis_f64() >= self.config.silence_ms {
-            // What is sent into a path that is gone comes out as a queue, or not at all.
+            // Packets sent into a dead path come out as a queue, or not at all.
             self.target = self.target.scale(libm::exp(-SILENT_DECAY_PER_S * elapsed_s));
         } else if let Some(capacity) = view.capacity {
             if view.queue_s - view.queue_doubt_s > high_s {
@@ -125,7 +125,7 @@ impl Rules {
         }
     }
 
-    /// To what the path delivers, minus a margin, minus what empties the standing queue in time.
+    /// To the delivered rate, minus a margin, minus the rate that drains the persistent queue in time.
     fn drain(&mut self, now: Timestamp, view: &View, capacity: DataRate) {
         let drain_ratio = (1e3 * view.queue_s / self.config.drain_ms).min(MAX_DRAIN_RATIO);
         let keep = (1.0 - self.config.margin_ratio) * (1.0 - drain_ratio);

@@ -34,7 +34,7 @@ fn after(target_kbps: u64, view: &View) -> f64 {
 fn with_a_short_queue_the_target_climbs_to_below_the_capacity() {
     // e^(1.2 x 0.05) = 1.0618.
     assert!((after(1_000, &quiet()) - 1_061.8).abs() < 0.1);
-    // 1.5 x 1 Mbit/s + 20 kbit/s is what is used; 2 Mbit/s minus 8 % is not reached by it.
+    // The rule gives 1.5 x 1 Mbit/s + 20 kbit/s, which does not reach 2 Mbit/s minus 8 %.
     assert_eq!(after(1_510, &quiet()), 1_520.0);
     let used = View { receive_rate: DataRate::from_mbps(2), ..quiet() };
     assert_eq!(after(1_830, &used), 1_840.0);

@@ -138,7 +138,7 @@ impl Copa {
         self.velocity = 1.0;
     }
 
-    /// What waits in the queue, as time.
+    /// The queue, as time.
     pub fn queue_s(&self) -> f64 {
         self.standing_delay.min().zip(self.min_delay.min()).map_or(0.0, |(standing, min)| (standing - min).max(0.0))
     }
@@ -148,7 +148,7 @@ impl Copa {
         (round_trip_s + self.wait_s + self.queue_s()).max(SHORTEST_ROUND_TRIP_S)
     }
 
-    /// What may be in flight.
+    /// The limit of bytes in flight.
     pub fn window(&self) -> DataSize {
         DataSize::from_bytes((self.window * PACKET_BITS / 8.0) as u64)
     }
@@ -166,7 +166,7 @@ const MIN_WINDOW: f64 = 2.0;
 // [arun2018] §2.2.
 const MIN_WINDOW_TIME: TimeDelta = TimeDelta::from_secs(10);
 const SAME_ROUNDS: u32 = 3;
-/// Until one is known.
+/// Until there is one.
 const FIRST_ROUND_TRIP_S: f64 = 0.1;
 const SHORTEST_ROUND_TRIP_S: f64 = 1e-3;
 /// Ours.
@@ -203,8 +203,8 @@ mod tests {
         Timestamp::from_millis(ms)
     }
 
-    /// [arun2018] eq. (1), worked by hand: 100 ms of round trip and 20 ms of queue, delta 0.5: the target is
-    /// 1 / (0.5 x 0.02) = 100 packets/s, which a window of 12 at 120 ms has; 11.9 is below and 12.1 above.
+    /// [arun2018] eq. (1), worked by hand: 100 ms of round trip and 20 ms of queue, delta 0.5. The target is 1 / (0.5 x
+    /// 0.02) = 100 packets/s, which a window of 12 at 120 ms has; 11.9 is below and 12.1 above.
     #[test]
     fn the_window_aims_at_one_over_delta_packets_in_the_queue() {
         let mut copa = Copa::new(0.5, DataRate::from_mbps(1));

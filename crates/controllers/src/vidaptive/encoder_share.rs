@@ -141,8 +141,8 @@ mod tests {
         })
     }
 
-    /// [karimi2023], worked by hand: of ten frames nine take 20 ms and one 80, at a rate of 1.25 times the encoder's:
-    /// x is 25 and 100 ms; the 0.9-quantile of ten is at rank 8.1, 25 + 0.1 x 75 = 32.5; P = 26 ms makes 0.8, and a
+    /// [karimi2023], worked by hand: of ten frames nine take 20 ms and one 80, at a rate of 1.25 times the encoder's,
+    /// so x is 25 and 100 ms. The 0.9-quantile of ten is at rank 8.1, 25 + 0.1 x 75 = 32.5. P = 26 ms makes 0.8, and a
     /// quarter of the way from 1 is 0.95.
     #[test]
     fn the_share_makes_nine_frames_of_ten_leave_in_time() {

@@ -4,9 +4,9 @@
 //! a share of the rate by which nine frames of ten leave the pacer within their time, and pauses while the oldest
 //! frame has waited too long.
 //!
-//! Read through its abstracts and a public implementation by others, which names the constants; docs/papers/karimi2023.md
-//! says what is whose. Not here: a picture held while the encoder pauses, which it codes when it resumes; and padding
-//! comes in packets of the usual size, not of 200 bytes.
+//! Read through its abstracts and a public implementation by others, which names the constants;
+//! docs/papers/karimi2023.md attributes each part. Not here: a picture held while the encoder pauses, which it codes
+//! when it resumes; and padding comes in packets of the usual size, not of 200 bytes.
 
 mod copa;
 mod encoder_share;
@@ -106,7 +106,7 @@ impl Vidaptive {
         }
     }
 
-    /// What is on the wire.
+    /// The bytes on the wire.
     fn rate(&self) -> DataRate {
         self.limits.clamp(self.copa.rate())
     }

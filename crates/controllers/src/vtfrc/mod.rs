@@ -1,7 +1,4 @@
-//! `vtfrc`: Video TFRC [vtfrc]. It believes that TFRC's smooth rate leaves unused what TCP would
-//! take at the moment, and that complex frames should have it: the encoder gets more than TFRC's
-//! rate for frames predicted to be more complex than those before, less for simpler ones, in
-//! proportion to the gap between the two rates; the sending rate stays below the instantaneous one.
+//! `vtfrc`: Video TFRC [vtfrc]. It believes that TFRC's smooth rate leaves capacity unused that TCP would take at the moment, and that complex frames should have it. The encoder gets more than TFRC's rate for frames predicted to be more complex than earlier ones, less for simpler ones, in proportion to the gap between the two rates. The sending rate stays below the instantaneous one.
 //!
 //! The paper's complexity is the encoder's residual; here it is the difference between pictures, as reported by
 //! [`Event::FrameCaptured`](legato_control::Event::FrameCaptured). docs/papers/vtfrc.md lists the other differences and why.
@@ -29,8 +26,8 @@ pub struct Config {
     /// The equation's b: packets a TCP receiver would acknowledge with one ACK.
     #[schemars(range(min = 1, max = 2))]
     pub packets_per_ack: u32,
-    /// The last two loss intervals of equation (2) may include the open one, by the rule of TFRC's own
-    /// mean, with n = 2 for 8; otherwise they are the last two closed ones, as the equation is written.
+    /// The last two loss intervals of equation (2) may include the open one, by the rule of TFRC's mean, with n = 2 for
+    /// 8. Otherwise they are the last two closed ones, as the equation is written.
     pub count_open_interval: bool,
     /// Predict a frame's complexity from at most this many before it.
     #[schemars(range(min = 1, max = MAX_WINDOW))]

@@ -106,7 +106,7 @@ fn no_frame_gets_more_than_the_instantaneous_rate() {
 }
 
 /// [vtfrc] eq. (8) apart from [vtfrc] eq. (9): with R_instant the lower, as printed the encoder still gets R_target =
-/// R_trans + C R_gap, and what is sent is R_instant; as shipped it gets what is sent.
+/// R_trans + C R_gap, and the sending rate is R_instant; as shipped it gets the sending rate.
 #[test]
 fn as_printed_the_encoder_gets_more_than_is_sent() {
     let lossy = |config| {

@@ -135,7 +135,7 @@ impl<'a> Call<'a> {
                 }
                 let rate = controller.decision().target_bitrate.min(at(&self.link.application_limit, now));
                 self.media += rate.as_bps_f64() / 8.0 * 0.033;
-                // What is left of the frame before goes with this one.
+                // The rest of the previous frame goes with this one.
                 let packets = (self.media / PACKET as f64) as u16;
                 self.frame = FramePlace { frame: self.frame.frame + 1, index: 0, packets };
                 self.report_queue(controller, now, observer);
@@ -170,7 +170,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Send what leaves the pacer until `until`.
+    /// Send the packets that leave the pacer until `until`.
     fn send(
         &mut self,
         controller: &mut dyn RateController,
@@ -250,7 +250,7 @@ impl<'a> Call<'a> {
         self.flying.push_back(Flying { report, arrival: self.last_arrival.max(arrival), lost });
     }
 
-    /// The receiver reports what it received; a gap is reported once something after it has arrived.
+    /// The receiver reports its packets; it reports a gap as soon as a later packet has arrived.
     fn feed_back(&mut self, controller: &mut dyn RateController, now: Timestamp, observer: &mut dyn Observer) {
         if now >= self.link.feedback_gap.0 && now < self.link.feedback_gap.1 {
             return;

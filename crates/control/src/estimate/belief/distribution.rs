@@ -1,9 +1,9 @@
 //! How much the link will pass, and how sure that is: a probability for each rate.
 //!
 //! The rates are cells, equally far apart as logarithms. Between two pieces of evidence the link may move, and how much
-//! it moves differs: hardly over a wire, all the time over a radio. So four models of it, from still to wild, are kept
-//! side by side, each with its own probability for each cell; evidence favours the model that foresaw it (the
-//! interacting multiple models of [blom1988], over a grid as in Sprout [winstein2013]).
+//! it moves differs: hardly over a wire, all the time over a radio. So four models of it, from still to wild, run side
+//! by side, each with a probability for each cell. Evidence favours the model that foresaw it (the interacting multiple
+//! models of [blom1988], over a grid as in Sprout [winstein2013]).
 
 use super::models::{
     FALLS_BY_FAR, FALLS_BY_MID, FALLS_TO_NOTHING, FAR, LOWER_BOUND_RATIO, MID, MODELS, Motion, NEAR, NOISE_RATIO,
@@ -21,7 +21,7 @@ pub struct Belief {
     mass: Mass,
     /// When it was so.
     at: Timestamp,
-    /// What got through while the application asked for no more; zero while it asked for all.
+    /// The rate that got through while the application asked for no more; zero while it asked for all.
     got_through: ByteRate,
 }
 
@@ -103,7 +103,7 @@ impl Belief {
 
     fn normalise(&mut self) {
         let sum: f32 = self.mass.iter().map(sum_of).sum();
-        // What every model thought impossible leaves nothing; then nothing is known.
+        // Evidence that every model thought impossible leaves nothing; then the distribution starts anew.
         if sum.is_nan() || sum < MIN_SUM {
             self.mass = [[1.0 / (CELLS * MODELS) as f32; CELLS]; MODELS];
             return;
@@ -153,7 +153,7 @@ fn moved(mass: &Mass, motion: &Motion) -> Mass {
         wide[..FAR].fill(mass[model][0]);
         wide[FAR..FAR + CELLS].copy_from_slice(&mass[model]);
         wide[FAR + CELLS..].fill(mass[model][CELLS - 1]);
-        // As arrays, whose length is known, so that the loop below works on several cells at once.
+        // As arrays of fixed length, so that the loop below works on several cells at once.
         let by = |cells: isize| -> &[f32; CELLS] {
             wide[FAR.wrapping_add_signed(cells)..].first_chunk().expect("as far as FAR on both sides")
         };
@@ -180,8 +180,8 @@ fn moved(mass: &Mass, motion: &Motion) -> Mass {
     next
 }
 
-/// The probability of each cell once a moment's rate has become the mean of some time: clumps come early and gaps later,
-/// so that the mean is sooner below what was measured than above.
+/// The probability of each cell once a moment's rate has become the mean of some time: clumps come early and gaps
+/// later, so the mean is more often below the measurement than above.
 fn fallen(mass: &Mass) -> Mass {
     let mut next = *mass;
     for (model, (next, mass)) in next.iter_mut().zip(mass).enumerate() {
@@ -221,7 +221,7 @@ const MIDDLES: [f32; CELLS] = {
 };
 /// Over a longer time more than one move is likely.
 const LONGEST_STEP: Seconds = Seconds::from_millis(50.0);
-/// After half a second without news hardly anything is known.
+/// After half a second without news the distribution is almost flat.
 const MOST_STEPS: f64 = 10.0;
 /// No measurement is sharper.
 const SHORTEST_SPAN: Seconds = Seconds::from_millis(1.0);

@@ -71,7 +71,7 @@ mod tests {
     const MBIT: ByteRate = ByteRate::new(125e3);
     const FRAME: Seconds = Seconds::new(0.033);
 
-    /// A packet of 1,250 bytes: how long it waited in all, and how long behind one of ours.
+    /// A packet of 1,250 bytes: how long it waited in all, and how long behind one of the call.
     fn packet(waited_ms: i64, behind_ms: Option<i64>) -> Arrival {
         Arrival {
             departure: Timestamp::ZERO,
@@ -89,7 +89,7 @@ mod tests {
         belief.quantiles(Timestamp::from_millis(33 * times), [0.1, 0.5, 0.9]).map(|rate| rate / MBIT)
     }
 
-    /// Three packets, the second and third 5 ms behind one of ours: 2,500 bytes in 10 ms are 2 Mbit/s.
+    /// Three packets, the second and third 5 ms behind another of the call: 2,500 bytes in 10 ms are 2 Mbit/s.
     #[test]
     fn packets_behind_each_other_measure() {
         let mut evidence = Evidence::default();

@@ -16,7 +16,7 @@ pub const MID: usize = 4;
 /// To three times as much, or a third.
 pub const FAR: usize = 14;
 
-/// What becomes of the probability of a cell within some time, by model.
+/// The evolution of a cell's probability within some time, by model.
 #[derive(Clone, Copy, Debug)]
 pub struct Motion {
     /// The link's rate stays in the cell.
@@ -29,7 +29,7 @@ pub struct Motion {
     pub far: Lanes,
     /// The link behaves as by any of the models from now on.
     pub switch: f32,
-    /// Nothing is known any more.
+    /// The distribution is flat again.
     pub reset: f32,
 }
 
@@ -75,7 +75,7 @@ const FAR_PER_S: Lanes = [0.00584, 0.0219, 0.058, 2.07];
 pub const NOISE_RATIO: Lanes = [0.0728, 0.0688, 0.0448, 0.859];
 const RESETS_PER_S: f32 = 0.25;
 const SWITCHES_PER_S: f32 = 0.024;
-/// A measurement that says nothing is so probable, beside the most probable one.
+/// The probability of a measurement that says nothing, relative to the most probable one.
 pub const OUTLIER_RATIO: f32 = 0.00122;
 /// A measurement over [`SHORT_SPAN`] is off by so much more; over a longer time by less.
 pub const SHORT_RATIO: f32 = 0.0616;

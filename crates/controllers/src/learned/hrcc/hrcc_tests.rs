@@ -61,7 +61,7 @@ fn an_action_scales_the_estimate_from_which_the_rules_continue() {
     assert_eq!(target(&controller), before.scale(0.5));
 }
 
-/// The rules continue from the bounds: what is beyond them need not be undone first.
+/// The rules continue from the bounds: nothing beyond them needs to be undone first.
 #[test]
 fn the_estimate_does_not_run_beyond_the_bounds() {
     let mut controller = by_hand();

@@ -1,7 +1,4 @@
-//! `hrcc` believes that rules find the way and that a network knows when they are too cautious or too bold ([hrcc]):
-//! Google congestion control at the receiver (`heuristic`) estimates the bandwidth all the time, and every 800 ms a
-//! network that observes the last two seconds (`rows`) multiplies the estimate by a factor between a half and two,
-//! from which the rules continue.
+//! `hrcc` believes that rules find the way and that a neural network knows when they are too cautious or too bold ([hrcc]). Google congestion control at the receiver (`heuristic`) estimates the bandwidth all the time. Every 800 ms a network that observes the last two seconds (`rows`) multiplies the estimate by a factor between a half and two, from which the rules continue.
 //!
 //! The paper was read through its abstract, its slides and facts from its authors' public code; docs/papers/hrcc.md
 //! lists the source of every number. The network and the reward of the paper are not public: ours are interpretations.

@@ -186,7 +186,7 @@ mod tests {
         rows.on_packet(MS(230), &packet(5, 200), true);
         rows.close_until(MS(400), ESTIMATE);
         assert_eq!(newest(&rows)[4..], [0.0, (50_000.0 / 6e6) as f32]);
-        // No packets: the delay stays what it was.
+        // No packets: the delay stays.
         rows.close_until(MS(600), ESTIMATE);
         assert_eq!(newest(&rows), [0.0, 0.0, 0.0, 0.1, 0.01, (50_000.0 / 6e6) as f32]);
     }

@@ -2,13 +2,13 @@
 //! the latest five of 600 ms, the newest first.
 //!
 //! A long interval is ten short ones, so sums over short ones are all that is kept. Within a call the features are
-//! those of [khairy2024]'s data set: names, order and definitions are published with it; that the newest comes first
-//! shows in the networks' own input ranges (only the first of each five is never empty).
+//! those of [khairy2024]'s data set, which publishes names, order and definitions. The newest comes first, as the input
+//! ranges of the networks show: only the first of each five is never empty.
 
 use legato_control::{PacketKind, ReceivedPacket};
 use legato_units::{TimeDelta, Timestamp};
 
-/// What is observed, in the order of the challenge. Rates are in Mbit/s and bytes in kB here, so that all values are
+/// The observations, in the order of the challenge. Rates are in Mbit/s and bytes in kB here, so that all values are
 /// near one; the policies' first layer takes that into account.
 pub const FEATURES: &[&str] = &[
     "receiver_rate",
@@ -39,8 +39,8 @@ const SHORT_IN_LONG: usize = 10;
 const CLOSED: usize = LATEST * SHORT_IN_LONG - 1;
 /// The challenge's delays are given less this.
 const OFFSET_MS: f64 = 200.0;
-/// Ours: the delay of the fastest packet where no round trip has been measured. Clocks have an offset, so that the
-/// delay itself is unknown; half the minimum round trip stands for it as soon as one is known.
+/// Ours: the delay of the fastest packet where no round trip has been measured. Clocks have an offset, so the delay
+/// itself is unknown; half the minimum round trip replaces it as soon as there is one.
 const FIRST_BASE_MS: f64 = 50.0;
 /// A number that jumps further belongs to another stream.
 const MAX_GAP: u64 = 1_000;
@@ -254,9 +254,9 @@ mod tests {
     const MS: fn(i64) -> Timestamp = Timestamp::from_millis;
 
     /// [khairy2024]'s 15 features, worked by hand: three packets of 1,000 bytes in 60 ms are 0.4 Mbit/s. They take 30,
-    /// 50 and 40 ms by clocks that differ; the fastest is given half the round trip of 40 ms, so they took 20, 40 and
-    /// 30: mean 30, 10 above the minimum, 170 below the offset. Gaps of 20 and 10 ms: mean 15, deviation 5. Two of
-    /// five packets were lost at one place.
+    /// 50 and 40 ms by clocks that differ. The fastest gets half the round trip of 40 ms, so they took 20, 40 and 30:
+    /// mean 30, 10 above the minimum, 170 below the offset. Gaps of 20 and 10 ms: mean 15, deviation 5. Two of five
+    /// packets were lost at one place.
     #[test]
     fn the_features_of_an_interval() {
         let mut intervals = Intervals::default();

@@ -3,7 +3,7 @@
 //! knows the bandwidth from 150 numbers about packets that arrived. They run at the receiver and decide every 60 ms.
 //!
 //! Their weights are the published ones ([mmsys24-models]), converted to policies by tools/import_mmsys24.py; nothing
-//! was trained here. docs/papers/khairy2024.md lists what of their input is known and how it was read.
+//! was trained here. docs/papers/khairy2024.md lists the published facts about their input and how we read them.
 
 mod intervals;
 
@@ -22,7 +22,7 @@ pub type Mmsys24Baseline = Learned<Mmsys24Scheme<Baseline>>;
 /// ByteDance's TEN-TMS.
 pub type TenTms = Learned<Mmsys24Scheme<Tms>>;
 
-/// What one published model has of its own.
+/// The properties of one published model.
 pub trait Published: Clone + Send + Sized + 'static {
     /// The name users type.
     const NAME: &'static str;

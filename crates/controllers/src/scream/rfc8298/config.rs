@@ -11,7 +11,7 @@ pub struct Config {
     /// QDELAY_TARGET_LO: the minimum target queue delay.
     #[schemars(range(min = 1, max = 10_000))]
     pub qdelay_target_lo_ms: u32,
-    /// QDELAY_TARGET_HI: the maximum, beside flows that keep a queue.
+    /// QDELAY_TARGET_HI: the maximum, against flows that keep a queue.
     #[schemars(range(min = 1, max = 60_000))]
     pub qdelay_target_hi_ms: u32,
     /// Adapt the target between the two (§4.1.2.3: "MAY be turned off").

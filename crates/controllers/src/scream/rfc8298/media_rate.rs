@@ -1,6 +1,5 @@
-//! The media rate control of [rfc8298] §4.1.3: every 200 ms the target goes up by the ramp-up speed, more
-//! slowly near the rate at which congestion was last seen, and down if the media queue grows; loss and marks
-//! cut it at once.
+//! The media rate control of [rfc8298] §4.1.3: every 200 ms the target goes up by the ramp-up speed, more slowly near
+//! the rate at which congestion was last seen. It goes down if the media queue grows; loss and marks cut it at once.
 
 use super::rates::Rates;
 

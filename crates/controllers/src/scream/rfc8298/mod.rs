@@ -1,6 +1,4 @@
-//! `scream`: self-clocked rate adaptation for multimedia, [rfc8298]. It believes that a queue of a tenth of a
-//! second is congestion, that the bytes in flight should be limited by a window, as in TCP, and that the
-//! encoder's rate should keep the queue before the pacer short.
+//! `scream`: self-clocked rate adaptation for multimedia, [rfc8298]. It believes that a queue of a tenth of a second is congestion, and that a window should limit the bytes in flight, as in TCP. The encoder's rate should keep the queue before the pacer short.
 //!
 //! Per feedback: the queue delay (one-way delay above its minimum), its trend, the target queue delay
 //! ([`super::competing_flows`]) and the [`window`]. Every 200 ms: the [`media_rate`]. Losses and marks cut

@@ -54,8 +54,8 @@ fn losses_of_one_round_trip_are_one_event() {
     assert!((scream.media_rate.target_bps() - 0.81e6).abs() < 1e-6);
 }
 
-/// [rfc8298] §4.1.3: a loss exits the rate change procedure: the target does not rise in the same feedback, though
-/// 200 ms are over and the call is in fast increase, and the next adjustment is 200 ms later.
+/// [rfc8298] §4.1.3: a loss exits the rate change procedure. The target does not rise in the same feedback, though 200
+/// ms are over and the call is in fast increase, and the next adjustment is 200 ms later.
 #[test]
 fn the_feedback_of_a_loss_does_not_raise_the_target() {
     let mut scream = scream();

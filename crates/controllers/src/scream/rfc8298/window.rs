@@ -1,6 +1,6 @@
-//! The congestion window of [rfc8298] §4.1.2.1, §4.1.2.2, §4.1.2.5 and §4.1.2.7: it grows by everything
-//! acknowledged until the queue shows a trend ("fast increase"), then like LEDBAT's, by how far the queue
-//! is from its target; loss and marks cut it; the bytes in flight in the last five seconds bound it.
+//! The congestion window of [rfc8298] §4.1.2.1, §4.1.2.2, §4.1.2.5 and §4.1.2.7: it grows by everything acknowledged
+//! until the queue shows a trend ("fast increase"), then like LEDBAT's, by how far the queue is from its target. Loss
+//! and marks cut it; the bytes in flight in the last five seconds bound it.
 
 use super::max_in_flight::MaxInFlight;
 use legato_units::{TimeDelta, Timestamp};

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Profile {
     /// The draft with the adaptation of its target queue delay to competing flows (§4.5.4), without which it gets next
-    /// to nothing beside loss-based flows in deep queues.
+    /// to nothing against loss-based flows in deep queues.
     #[serde(rename = "competing-flows")]
     CompetingFlows,
     /// [draft-johansson-ccwg-rfc8298bis-screamv2], as adopted by the working group (revision 01, August

@@ -181,7 +181,7 @@ impl Draft {
     }
 }
 
-/// acked_bitrate: what arrived over the last round trip, or two frames.
+/// acked_bitrate: the arrivals of the last round trip, or two frames.
 #[derive(Clone, Copy, Debug, Default)]
 struct AckedRate {
     bytes: u64,

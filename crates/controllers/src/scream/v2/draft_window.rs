@@ -1,6 +1,6 @@
-//! The reference window of the draft. Loss, marks and a queue delay above half its target cut it, at most
-//! once per virtual round trip; acknowledged bytes let it grow by a segment per round trip and, after a long
-//! time without congestion, by a share of itself; both more slowly near the size at which it was last cut.
+//! The reference window of the draft. Loss, marks and a queue delay above half its target cut it, at most once per
+//! virtual round trip. Acknowledged bytes let it grow by a segment per round trip and, after a long time without
+//! congestion, by a share of itself. Both are slower near the size at which it was last cut.
 //! [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2, §4.5.2 and §4.5.3.
 
 use super::config::{Column, Config};
@@ -109,9 +109,9 @@ impl DraftWindow {
         self.reduce(now, near, input, config);
         self.increase(now, near, input, config.profile.column());
         if self.bytes > before {
-            // Deviates from [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2.2: there growth within the
-            // feedback of a cut counts, and a cut of several steps would leave its last as "the last known
-            // max value before congestion". libwebrtc does as we do.
+            // Deviates from [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2.2: there growth within the feedback of a
+            // cut counts, and a cut of several steps would leave its last as "the last known max value before
+            // congestion". This rule is libwebrtc's.
             self.inflection_update_allowed = true;
         }
         // §4.5.2: a policer's limit is lifted by a thousandth per round trip.

@@ -68,8 +68,8 @@ fn a_target_already_low_is_cut_a_quarter_as_much() {
     assert_close(after(20_000.0, &queue), 18_750.0);
 }
 
-/// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2.1: once per min(VIRTUAL_RTT, s_rtt); what came in
-/// between is not forgotten.
+/// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2.1: once per min(VIRTUAL_RTT, s_rtt); events in between are not
+/// forgotten.
 #[test]
 fn reactions_are_a_virtual_round_trip_apart() {
     let config = Config::default();
@@ -96,8 +96,8 @@ fn loss_cuts_once_a_round_trip() {
     assert_close(window.bytes(), 9_800.0);
 }
 
-/// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2.1, worked by hand: at a round trip of 100 ms each reaction is a quarter
-/// as deep as one that stands for a whole round trip, 0.25 / 4, the first after ten calm seconds as well.
+/// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2.1, worked by hand: at a round trip of 100 ms each reaction is a
+/// quarter as deep as one per whole round trip, 0.25 / 4, the first after ten calm seconds as well.
 #[test]
 fn every_reaction_is_divided_by_the_round_trip_over_the_virtual_one() {
     let config = Config::default();
@@ -125,7 +125,7 @@ fn marks_cut_by_their_kind() {
     };
     assert_close(cut(1.0), 18_000.0);
     assert_close(cut(20_000.0), 19_500.0);
-    // After more than 100 round trips the window is at most what was in flight.
+    // After more than 100 round trips the window is at most the bytes in flight.
     let mut in_flight = InFlight::default();
     in_flight.update(10_000);
     in_flight.turn(Timestamp::ZERO, TimeDelta::ZERO);

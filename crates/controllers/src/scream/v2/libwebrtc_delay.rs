@@ -1,7 +1,6 @@
-//! Queue delay and round trip as libwebrtc measures them for its second version of SCReAM: the minimum delay
-//! of a feedback, and the lower of that and the previous one; its minimum and the spread of delays within a
-//! feedback, both slowly averaged; whether the queue has drained recently. DelayBasedCongestionControl
-//! [libwebrtc-m150].
+//! Queue delay and round trip as libwebrtc measures them for its second version of SCReAM: the minimum delay of a
+//! feedback, and the lower of that and the previous one. Then its minimum and the spread of delays within a feedback,
+//! both slowly averaged, and whether the queue has drained recently. DelayBasedCongestionControl [libwebrtc-m150].
 
 use super::QDELAY_AVG_GAIN;
 use super::config::Config;

@@ -1,6 +1,6 @@
-//! The reference window as libwebrtc M150 moves it. Differences from the draft's rules: congestion and growth
-//! exclude each other except at the moment of a reaction, growth is slowed by queues and by a spread of delays
-//! within a feedback, and its pace is relative to the last reaction of any kind. ScreamV2 [libwebrtc-m150].
+//! The reference window as libwebrtc M150 moves it. Differences from the draft's rules: congestion and growth exclude
+//! each other except at the moment of a reaction. Queues and a spread of delays within a feedback slow growth, and its
+//! pace is relative to the last reaction of any kind. ScreamV2 [libwebrtc-m150].
 
 use super::config::Config;
 use super::in_flight::InFlight;
@@ -25,7 +25,7 @@ pub struct LibwebrtcWindow {
 pub struct LibwebrtcInput<'a> {
     /// The feedback …
     pub said: &'a Acknowledged,
-    /// … what it changed in the delays …
+    /// … the change in the delays …
     pub delay: &'a LibwebrtcDelay,
     /// … and in the losses.
     pub loss: &'a LossLevel,

@@ -1,11 +1,9 @@
-//! `scream-v2`: the second version of SCReAM. It believes that the rate of a call is a window over a round
-//! trip; that a queue of 30 ms counts as if a share of the packets were marked; that L4S marks count by their
-//! share; and that the bytes in flight should be around the window, not below it.
+//! `scream-v2`: the second version of SCReAM. It believes that the rate of a call is a window over a round trip. A queue of 30 ms counts as if a share of the packets were marked, and L4S marks count by their share. The bytes in flight should be around the window, not below it.
 //!
-//! Profiles: `v2-draft` follows the working group's draft [draft-johansson-ccwg-rfc8298bis-screamv2] ([`draft`] and
-//! the files named after it), `v2-ericsson` the same with its authors' constants, `competing-flows` the draft with its
-//! optional part for networks with loss-based flows in deep queues, `v2-libwebrtc` follows libwebrtc M150 ([`libwebrtc`]
-//! and its files). They share a controller's outside and no decision logic.
+//! Profiles: `v2-draft` follows the working group's draft [draft-johansson-ccwg-rfc8298bis-screamv2] ([`draft`] and the
+//! files named after it), and `v2-ericsson` is the same with its authors' constants. `competing-flows` is the draft
+//! with its optional part for networks with loss-based flows in deep queues, and `v2-libwebrtc` follows libwebrtc M150
+//! ([`libwebrtc`] and its files). They share a controller's outside and no decision logic.
 //!
 //! Missing from the draft: several streams; the limit on the window from a history of bytes in flight at the
 //! maximum target, which it leaves to its authors' code. Missing from libwebrtc: the pacer's burst of 10 ms soon
