@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What came of a call.
+/// The outcome of a call.
 fn call(seconds: u32) -> String {
     let capacity = LinkCapacity::constant(DataRate::from_mbps(3));
     let delay = || Propagation::fixed(TimeDelta::from_millis(20)).into();

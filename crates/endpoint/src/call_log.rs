@@ -1,4 +1,4 @@
-//! What is recorded of every call on the network: what the link reports, and how far the call is.
+//! The records of every call on the network: the link's reports, and the call's progress.
 
 use crate::clock::Clock;
 use crate::network::capacity_log::CapacityLog;
@@ -11,7 +11,7 @@ use legato_units::{Burst, TimeDelta, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The records of a call, and what its owner sees of it.
+/// The records of a call, and its owner's view of it.
 pub struct CallLog {
     /// Everything recorded goes here.
     pub recorder: Recorder,
@@ -52,7 +52,7 @@ impl CallLog {
         self.shared.set_progress(self.progress);
     }
 
-    /// Record what became of a media packet on the link, or of feedback.
+    /// Records the fate of a media packet on the link, or of feedback.
     pub fn take(&mut self, event: &LinkEvent) {
         match *event {
             LinkEvent::Arrived(media, at) => {
@@ -73,7 +73,7 @@ impl CallLog {
         self.recorder.wants_samples() && sample.at <= self.end
     }
 
-    /// The end, with what is already in `report`.
+    /// The end, with the data already in `report`.
     pub fn finish(self, clock: Clock, link: Link, report: CallReport) -> Outcome {
         let end = clock.now().min(self.end).max(Timestamp::ZERO + SERIES_INTERVAL);
         let lateness = link.finish().figures();

@@ -7,7 +7,7 @@
 use legato_units::{TimeDelta, Timestamp};
 use std::time::{Duration, Instant};
 
-/// Time since an epoch of its own. Copies share the epoch.
+/// Time since an arbitrary epoch. Copies share the epoch.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     epoch: Instant,

@@ -1,7 +1,7 @@
-//! The thread of a call whose sending end is ours: waits for mail or for the next deadline, and lets sender and
-//! connection do what is due.
+//! The thread of a call whose sending end is Legato's: waits for mail or for the next deadline, and lets sender and
+//! connection process due events.
 //!
-//! It turns the sending half of the simulator's call (`legato_call::SendingHalf`) over a network of its own
+//! It turns the sending half of the simulator's call (`legato_call::SendingHalf`) over a real network
 //! (`real_network.rs`). What differs is what the wall clock asks for: it waits, in one place for all that may come, and
 //! the encoder runs elsewhere, so nothing here takes long.
 
@@ -60,8 +60,8 @@ impl Driver {
         }
     }
 
-    /// Until the connection stands and the network begins, whose clock is the call's from then on; returns how
-    /// long the connection took from the answer.
+    /// Runs until the connection is up and the network begins, whose clock is the call's from then on. Returns how long
+    /// the connection took from the answer.
     fn connect(&mut self, inbox: &Receiver<Mail>) -> Result<TimeDelta, Error> {
         let (mut answered, mut reached) = (None, None);
         let network = &mut self.network;
@@ -104,7 +104,7 @@ impl Driver {
         }
     }
 
-    /// Let sender and connection do what is due.
+    /// Lets sender and connection process due events.
     fn turn(&mut self, now: Timestamp) -> Result<(), Error> {
         self.sending.advance(now, &mut self.network, &mut self.log.recorder);
         if self.network.due <= now {

@@ -1,9 +1,9 @@
 //! Real WebRTC calls: the sender and the path of the simulator, driven by the wall clock.
 //!
 //! `call::Sender` with its pacer, send history, retransmission and controller is the simulator's object, unchanged:
-//! it makes the decisions it would make there. Beside it are the real parts that a simulator models: a camera with an
-//! encoder ([`Camera`]), a WebRTC connection (`peer`), the network, which is emulated between the socket and the
-//! endpoint by the simulator's own `path` (`link`), and the other end: a browser.
+//! it makes the decisions it would make there. Around it are the real parts that a simulator models. They are a camera
+//! with an encoder ([`Camera`]), a WebRTC connection (`peer`), and the other end, a browser. The simulator's `path`
+//! emulates the network between the socket and the endpoint (`link`).
 //!
 //! This is the only crate that reads a clock (`clock.rs`) or opens a socket, on the loopback interface unless
 //! configured otherwise. It knows nothing of the simulator, and the simulator nothing of it.

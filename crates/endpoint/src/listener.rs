@@ -1,7 +1,7 @@
-//! What can be recorded of media that others send: packets by their clear headers, and what the link reports.
+//! Records of media that others send: packets by their clear headers, and the link's reports.
 //!
-//! There are no frame or encoder records; a frame counts as captured when its first packet leaves. The sender's
-//! target is what it reports.
+//! There are no frame or encoder records; a frame counts as captured when its first packet leaves. The sender's target
+//! is the reported one.
 
 use crate::call_log::CallLog;
 use crate::clock::Clock;
@@ -23,7 +23,7 @@ pub struct Listener {
     /// Everything recorded goes here.
     pub log: CallLog,
     repair_types: Vec<u8>,
-    /// Whether arrivals are known to belong to frames, which are numbered in order of arrival.
+    /// Whether arrivals can be assigned to frames, which are numbered in order of arrival.
     has_frames: bool,
     target: DataRate,
 }
@@ -143,7 +143,7 @@ impl Listener {
         if self.repair_types.contains(&payload_type) { PacketKind::Retransmission } else { PacketKind::Video }
     }
 
-    /// The end, with what is already in `report`.
+    /// The end, with the data already in `report`.
     pub fn finish(self, link: Link, report: CallReport) -> Outcome {
         self.log.finish(self.clock, link, report)
     }

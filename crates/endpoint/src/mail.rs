@@ -1,4 +1,4 @@
-//! What reaches the thread of a call from those beside it: one queue, so that one wait is enough.
+//! Messages to the call thread. One queue, so the thread waits in one place.
 
 use crate::connection::sdp::Answer;
 use crate::network::event::{LinkEvent, Report};

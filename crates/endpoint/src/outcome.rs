@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// The progress of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
-    /// The connection stands; media flow once every call on the network can begin.
+    /// The connection is up; media flow once every call on the network can begin.
     pub reached: bool,
     /// Media flow.
     pub connected: bool,
@@ -32,7 +32,7 @@ pub struct Progress {
     pub shown_frames: u64,
 }
 
-/// The machine's and the connection's performance, beside the summary.
+/// The machine's and the connection's performance, next to the summary.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CallReport {
     /// How late the emulated link was.
@@ -68,9 +68,9 @@ pub(crate) struct Outcome {
     pub numbers: BTreeMap<u32, u64>,
     /// If the pictures were ours.
     pub coded: Option<CodedCall>,
-    /// Pictures of our own receiving end, in decoding order.
+    /// Pictures of Legato's receiving end, in decoding order.
     pub seen: Vec<SeenPicture>,
-    /// What our own receiving end decoded, by RTP time, where that is not what was coded.
+    /// The frames that Legato's receiving end decoded, by RTP time, where they differ from the coded ones.
     pub received: Option<Received>,
 }
 
@@ -83,7 +83,7 @@ impl Outcome {
         let Self { mut recorder, mut report, capacity, numbers, coded, .. } = self;
         let seen = known(seen, &numbers, report.end);
         let frames = seen.iter().filter(|(_, picture)| picture.shown.is_some()).map(|&(number, _)| number).collect();
-        // What was shown in part may show squares of the number before.
+        // A picture shown in part may show squares of the previous number.
         if coded.as_ref().is_some_and(|coded| !coded.shows_in_part()) {
             let stamp = |picture: &SeenPicture| picture.image.and_then(|image| image.stamp);
             let misread =
@@ -113,7 +113,7 @@ impl Outcome {
     }
 }
 
-/// What came before `end` of the known frames, by their numbers; what was shown later counts as not shown.
+/// The recorded frames that came before `end`, by their numbers; frames shown later count as not shown.
 fn known(seen: &[SeenPicture], numbers: &BTreeMap<u32, u64>, end: Timestamp) -> Vec<(u64, SeenPicture)> {
     let within = seen.iter().filter(|picture| picture.decodable_at < end);
     let shown = |picture: &SeenPicture| picture.shown.filter(|&at| at < end);
@@ -121,7 +121,7 @@ fn known(seen: &[SeenPicture], numbers: &BTreeMap<u32, u64>, end: Timestamp) -> 
     within.filter_map(|picture| Some((*numbers.get(&picture.rtp_timestamp)?, told(picture)))).collect()
 }
 
-/// SSIM and PSNR of what was on the screen for a frame.
+/// SSIM and PSNR of the picture on the screen for a frame.
 fn quality_of(qualities: &[Option<Quality>], frame: u64) -> Option<(f32, f32)> {
     let Quality { ssim_db, psnr_db } = (*qualities.get(frame as usize)?)?;
     Some((ssim_db, psnr_db))

@@ -19,7 +19,7 @@ use legato_units::{Burst, DataSize, Timestamp};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-/// Connection, link, and the payloads of what leaves.
+/// Connection, link, and the payloads of departing packets.
 pub(crate) struct RealNetwork {
     pub peer: Peer,
     pub link: Link,
@@ -67,13 +67,13 @@ impl RealNetwork {
         }
     }
 
-    /// Media begin, and with them the call's clock. What came before is of no use.
+    /// Media begin, and with them the call's clock. Earlier packets are useless.
     pub fn begin(&mut self, clock: Clock) {
         (self.clock, self.due, self.lost) = (clock, Timestamp::ZERO, false);
         self.received.clear();
     }
 
-    /// Let the connection do what is due.
+    /// Let the connection process due events.
     pub fn tick(&mut self, now: Timestamp) -> Result<(), Error> {
         self.peer.tick(self.clock.instant(now))?;
         self.drain(now, None)

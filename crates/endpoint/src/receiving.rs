@@ -40,7 +40,7 @@ use str0m::rtp::rtcp::Rtcp;
 use str0m::rtp::{RawPacket, RtpHeader, RtpPacket, Ssrc};
 use str0m::{Candidate, Event, IceConnectionState, Input, Output, Rtc, RtcConfig};
 
-/// What a receiving end of ours is made of.
+/// The parts of a receiving end.
 pub struct ReceivingSetup {
     /// What the other end codes with. This build must have its decoder.
     pub coding: Coding,
@@ -112,7 +112,7 @@ pub(crate) fn open(setup: ReceivingSetup, offer: &str) -> Result<(String, CallTh
 fn library_config(names: &KnownNames) -> RtcConfig {
     let config = names.enable(RtcConfig::new()).set_rtp_mode(true).enable_raw_packets(true);
     let config = config.set_stats_interval(Some(STATISTICS_INTERVAL));
-    // A browser takes any other number for one of its own.
+    // A browser takes any other number for its numbers.
     config.set_extension(MAX_EXTENSION_ID, coded_psnr::extension())
 }
 
@@ -164,14 +164,14 @@ impl ReceivingEnd {
                 }
                 Ok(Mail::Link(LinkEvent::Datagram { bytes, peer, media, .. })) => self.receive(&bytes, peer, media)?,
                 Ok(Mail::Decoded(decoded)) => self.viewer.decoded(self.listener.now(), decoded),
-                // The browser's own target matters only if no controller of ours decides.
+                // The browser's target matters only if no controller of Legato decides.
                 Ok(Mail::Target(target)) if !self.controller.decides() => self.listener.aim(target),
                 Ok(Mail::Link(event)) => {
                     let begun = self.listener.has_begun();
                     let before = self.listener.clock();
                     self.listener.take(&event);
                     if !begun && self.listener.has_begun() {
-                        // What was due is due by the clock that counts from now on.
+                        // Due times are by the clock that counts from now on.
                         self.due = self.listener.clock().at(before.instant(self.due));
                     }
                 }
@@ -191,7 +191,7 @@ impl ReceivingEnd {
         Ok(Outcome { seen, received, ..self.listener.finish(self.link, self.report) })
     }
 
-    /// Show what is due, report frames to the controller, and request from the other end what is missing.
+    /// Shows due pictures, reports frames to the controller, and requests missing packets from the other end.
     fn look_on(&mut self, now: Timestamp) {
         self.viewer.show(now);
         self.listener.shown_frames(self.viewer.shown());

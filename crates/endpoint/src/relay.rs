@@ -2,12 +2,12 @@
 //!
 //! Two sockets on the loopback interface are between the two ends. Each end takes one of them for the other end,
 //! because the session descriptions pass through here and come out with these addresses instead of the ends' own. Or
-//! each end is in a network namespace of its own (`legato_tun`), and the link is between the namespaces: then ends
-//! reach each other under their own addresses, and may be programs that know nothing of WebRTC or of us.
+//! each end is in a separate network namespace (`legato_tun`), and the link is between the namespaces. Then ends reach
+//! each other under their addresses, and may be programs that know nothing of WebRTC or Legato.
 //!
-//! Nothing is decrypted: ICE, DTLS and media are between the two, and packets are recorded by their clear
-//! headers. So there are no feedback, frame or encoder records, frames count as captured when their first packet
-//! leaves, and the sender's target is what its browser reports.
+//! Nothing is decrypted: ICE, DTLS and media are between the two, and packets are recorded by their clear headers. So
+//! there are no feedback, frame or encoder records, frames count as captured when their first packet leaves, and the
+//! sender's target is the one that its browser reports.
 
 use crate::clock::{Clock, wait};
 use crate::connection::offered::repair_types;
@@ -77,7 +77,7 @@ pub(crate) fn pass_answer(sdp: &str, addresses: Option<Addresses>) -> Result<Str
     addresses.map_or_else(|| Ok(sdp.to_owned()), |(near, _)| readdressed(sdp, near))
 }
 
-/// `sdp` with one candidate at `address` instead of its own.
+/// `sdp` with one candidate at `address` instead of the original ones.
 fn readdressed(sdp: &str, address: SocketAddr) -> Result<String, Error> {
     let (ip, port) = (address.ip(), address.port());
     let mut out = String::with_capacity(sdp.len());

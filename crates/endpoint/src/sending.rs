@@ -18,7 +18,7 @@ use legato_call::{Decide, Pauses, Sender, SendingHalf};
 use legato_trace::LogLevel;
 use legato_units::{TimeDelta, Timestamp};
 
-/// What a sending end of ours is made of.
+/// The parts of a sending end.
 pub struct CallSetup {
     /// Encoder and controller inside; its encoder is the camera's.
     pub sender: Sender,

@@ -1,11 +1,11 @@
 //! A session of calls, seen from outside: set up, offered, answered, watched, stopped, and turned into figures.
 //!
 //! It is one way of media or two, each from the end that sends to the end that receives. Ends are ours, or others':
-//! browsers or any programs, whose session descriptions the session's owner carries from one end to the other. A way
-//! between two ends of ours is connected at once, in this process: ICE, DTLS, SRTP, sockets, encoder and decoder are
-//! those of any call. The scenario's link stands in the sending end then, as towards a browser, and the receiving end's
-//! own is a wire; both share the system's clock, so what the receiving end saw needs no estimate to be compared with
-//! when it was captured.
+//! browsers or any programs, whose session descriptions the session's owner carries from one end to the other. A
+//! direction between two Legato ends is connected at once, in this process: ICE, DTLS, SRTP, sockets, encoder and
+//! decoder are those of any call. The scenario's link is then in the sending end, as towards a browser, and the
+//! receiving end's link is a wire. Both share the system's clock, so capture and display times compare without an
+//! estimate.
 
 use crate::clock::Clock;
 use crate::connection::other_end::OtherEnd;
@@ -41,7 +41,7 @@ pub enum WaySetup {
     Relayed(RelaySetup),
 }
 
-/// What a way between two ends of ours is made of.
+/// The parts of a direction between two Legato ends.
 pub struct PairSetup {
     /// The sending end, and the link.
     pub call: CallSetup,
@@ -68,7 +68,7 @@ struct Way {
     receiving: Option<CallThread>,
 }
 
-/// What becomes of session descriptions.
+/// The handling of session descriptions.
 enum Signals {
     /// The sending end is ours: this is its offer.
     Offer(String, Coding),
@@ -102,8 +102,8 @@ impl Session {
         self.way_mut(way)?.answer(theirs)
     }
 
-    /// What another's rate control, which sends on way `way`, aims at from now on; of interest where none of ours
-    /// decides.
+    /// The present target of a foreign sender's rate control in direction `way`; of interest where no controller of
+    /// Legato decides.
     pub fn aims_at(&self, way: usize, target: DataRate) {
         if let Some(thread) = self.ways.get(way).and_then(|way| way.thread.as_ref()) {
             // A call that is over ignores it.
@@ -128,8 +128,8 @@ impl Session {
         self.ways.iter().for_each(Way::stop);
     }
 
-    /// Wait for the end and make each way's figures, with what other ends have reported of the frames that they showed,
-    /// by way; and all pictures that ends of ours received, in decoding order, by the call's time.
+    /// Waits for the end and makes each direction's figures, with the other ends' reports of the frames that they
+    /// showed. Also returns all pictures that Legato ends received, in decoding order, by the call's time.
     pub fn finish(self, shown: &[Vec<ShownFrame>]) -> Result<Vec<(Finished, Vec<SeenPicture>)>, Error> {
         if self.progress().over {
             let (opened, all_over) = (Clock::starting_now(), || self.ways.iter().all(|way| way.progress().over));

@@ -48,12 +48,12 @@ fn references() -> Coding {
     Coding::new("h264", Recovery::References).unwrap()
 }
 
-/// A way between two ends of ours.
+/// A direction between two Legato ends.
 fn own(call: CallSetup) -> WaySetup {
     WaySetup::Own(Box::new(PairSetup { call, controller: None, playout: PlayoutConfig::default(), nack: true }))
 }
 
-/// What came of a session's only way.
+/// The outcome of a session's only direction.
 fn finished(call: Session) -> Result<(Finished, Vec<SeenPicture>), String> {
     call.finish(&[]).map(|mut ways| ways.remove(0)).map_err(|error| error.to_string())
 }
@@ -301,7 +301,7 @@ fn the_hybrid_codec_shows_every_picture_although_packets_are_lost() {
 fn h264_with_references_shows_what_came_although_packets_are_lost() {
     on_time(|| {
         let (missed, keyframes, mean) = shown_although_packets_are_lost(references());
-        // Without its parameter sets a key frame cannot be decoded, nor what follows it until the next.
+        // Without its parameter sets a key frame cannot be decoded, nor the frames after it until the next.
         assert!(missed < 20, "{missed}");
         // Until one has come whole there is nothing to predict from.
         assert!((1..10).contains(&keyframes), "{keyframes}");

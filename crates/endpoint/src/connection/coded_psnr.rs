@@ -1,7 +1,7 @@
-//! The encoder's report on a frame, beside each of its packets: its own luma PSNR, in a header extension of ours.
+//! The encoder's report on a frame, with each of its packets: the luma PSNR, in a header extension of Legato.
 //!
 //! A receiver-side controller may use it ([clcc]), and no standard carries it. Two bytes, in units of 1/256 dB, zero if
-//! nothing is known: always the same length, so that packets are as large as the sender counts them.
+//! there is no report: always the same length, so that packets are as large as the sender counts them.
 
 use str0m::rtp::{Extension, ExtensionSerializer, ExtensionValues};
 

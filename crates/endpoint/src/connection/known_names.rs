@@ -49,7 +49,7 @@ impl KnownNames {
     /// Have the library know what it needs.
     pub fn enable(&self, config: RtcConfig) -> RtcConfig {
         let uses = |name| self.video.name == name || self.parity.is_some_and(|parity| parity.name == name);
-        // Padding of an end of ours is offered as H.264, whatever the video is.
+        // Padding of a Legato end is offered as H.264, whatever the video is.
         config.clear_codecs().enable_h264(true).enable_vp8(uses("VP8")).enable_vp9(uses("VP9"))
     }
 

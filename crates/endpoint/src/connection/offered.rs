@@ -1,5 +1,5 @@
-//! What a receiving end reads from another's offer besides what the WebRTC library reads: which packets are the
-//! video, and which repeat it.
+//! The parts of another end's offer that the WebRTC library does not read: which packets are the video, and which
+//! repeat it.
 
 use crate::connection::PARITY_NAME;
 use legato_codec::Coding;

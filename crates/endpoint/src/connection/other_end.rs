@@ -20,7 +20,7 @@ impl OtherEnd {
         self == Self::Ours { steers: true }
     }
 
-    /// Whether it restores packets of a video in this coding by parity. Where what came of a frame is shown, no packet
+    /// Whether it restores packets of a video in this coding by parity. Where incomplete frames are shown, no packet
     /// needs others.
     pub fn takes_parity(self, coding: Coding) -> bool {
         self != Self::Browser && !coding.shows_in_part()

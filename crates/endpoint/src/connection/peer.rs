@@ -1,10 +1,10 @@
 //! The WebRTC connection: ICE, DTLS and SRTP by str0m in its RTP mode, without its pacing, retransmission or
 //! estimation. It takes finished packets one by one and returns the RTCP of the other end as bytes.
 //!
-//! Retransmissions and padding are the sender's own packets here, with the same transport-wide numbering as video.
-//! str0m would make them itself, so it is configured with unrelated streams and payload types; the offer
-//! states what they are. Parity, which str0m does not know, is one more of them. str0m assigns transport-wide numbers
-//! from 0 in the order packets leave: the very numbers of `call::Sender`, which is checked on every packet.
+//! Here the sender makes retransmissions and padding, with the same transport-wide numbering as video. The library
+//! str0m would make them itself, so it is configured with unrelated streams and payload types; the offer states their
+//! meaning. Parity, which str0m does not know, is one more of them. str0m assigns transport-wide numbers from 0 in the
+//! order packets leave: the very numbers of `call::Sender`, which is checked on every packet.
 //!
 //! Not ours: sender reports, which str0m writes. The times in them are its own; replies to them are translated
 //! into the sender's.
@@ -140,9 +140,8 @@ impl Peer {
         self.rtc.handle_input(Input::Timeout(now)).map_err(|error| lost(&error))
     }
 
-    /// A datagram came. Anyone may have sent it, so nothing in it ends the call: what cannot be parsed is dropped (as
-    /// RFC 6347 §4.1.2.7 requires for DTLS), and a certificate that differs from the answer's is reported by the next
-    /// poll.
+    /// A datagram came. Anyone may have sent it, so nothing in it ends the call. Unreadable bytes are dropped (as RFC
+    /// 6347 §4.1.2.7 requires for DTLS), and the next poll reports a certificate that differs from the answer's.
     pub fn receive(&mut self, now: Instant, bytes: &[u8], from: SocketAddr) {
         let Ok(received) = Receive::new(Protocol::Udp, from, self.local, bytes) else {
             self.unreadable += 1;
@@ -154,8 +153,8 @@ impl Peer {
         }
     }
 
-    /// Encrypt a packet; it comes out of the next [`Peer::poll`]. `payload` is what it carries, without its own
-    /// original sequence number; `None`: only filler, of a picture captured `last`.
+    /// Encrypt a packet; it comes out of the next [`Peer::poll`]. `payload` is its content, without the original
+    /// sequence number; `None`: only filler, of a picture captured `last`.
     pub fn write(&mut self, now: Instant, packet: &MediaPacket, payload: Option<Payload>, last: Timestamp) {
         let (ssrc, payload_type, sequence) = match packet.kind {
             PacketKind::Video if payload.is_some() => (VIDEO_SSRC, VIDEO_PT, u64::from(packet.rtp_seq)),

@@ -111,7 +111,7 @@ impl RtcpBytes {
             cumulative_lost: (report.packets_lost << 8).cast_signed() >> 8,
             highest_seq: report.max_seq,
             interarrival_jitter: report.jitter,
-            // Zero: it has seen no report of ours that we know of.
+            // Zero: as far as we know it has seen no report from here.
             last_sr: ours.map_or(CompactNtp(0), |&(_, at)| CompactNtp::from_timestamp(at)),
             delay_since_last_sr: report.last_sr_delay,
         }

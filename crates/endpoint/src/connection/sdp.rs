@@ -17,9 +17,9 @@ pub const RTX_PT: u8 = 103;
 /// Payload type of padding. It is not in an offer to browsers: they count such packets in their feedback and then
 /// discard them, which is the purpose of padding.
 pub const PADDING_PT: u8 = 104;
-/// Stream of padding, towards an end of ours.
+/// Stream of padding, towards a Legato end.
 pub const PADDING_SSRC: u32 = 0x1e6a_0005;
-/// Payload type of parity (`legato_wire::parity`), towards an end of ours.
+/// Payload type of parity (`legato_wire::parity`), towards a Legato end.
 pub const PARITY_PT: u8 = 105;
 /// Identifier of the header extension with the transport-wide number …
 pub const TRANSPORT_SEQ_ID: u8 = 1;

@@ -7,7 +7,7 @@ pub struct TransportSeq {
 }
 
 impl TransportSeq {
-    /// What the 16 bits of a packet stand for, beside the newest.
+    /// The full number of a packet's 16 bits, relative to the newest.
     pub fn unwrap(&mut self, seq: u16) -> u64 {
         let last = self.newest.unwrap_or(u64::from(seq));
         let step = i64::from(seq.wrapping_sub(last as u16).cast_signed());

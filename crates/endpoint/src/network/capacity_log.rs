@@ -14,7 +14,7 @@ pub struct CapacityLog {
 }
 
 impl CapacityLog {
-    /// Add a bin, if its capacity is known.
+    /// Adds a bin, if it has a capacity.
     pub fn take(&mut self, capacity: Option<DataRate>) {
         if let Some(capacity) = capacity {
             self.bins.push(capacity);

@@ -22,8 +22,8 @@ use std::time::Duration;
 pub enum Ends {
     /// The endpoint itself sends and is sent to; the other end is reached so.
     Endpoint(Outside),
-    /// Two others, each of which takes one socket for the other. Media are what is RTP on its way from `near` to `far`,
-    /// numbered as it comes, and the first of it is the begin.
+    /// Two others, each of which takes one socket for the other. Media are the RTP packets on their way from `near` to
+    /// `far`, numbered as they come; the first one is the begin.
     Others {
         /// Media enters here.
         near: UdpSocket,
@@ -33,16 +33,16 @@ pub enum Ends {
     /// The endpoint itself is sent media; their sender is reached so. They are numbered, and begin the call, as between
     /// others.
     Receiver(Outside),
-    /// Two others, each in a network namespace of its own whose only way out is a TUN device: media come in at the near
+    /// Two other programs, each in a network namespace whose only way out is a TUN device: media come in at the near
     /// one.
     Tuns(Hosts, Watched),
 }
 
-/// How another end reaches one of ours.
+/// How another end reaches a Legato end.
 pub enum Outside {
     /// By this socket.
     Socket(UdpSocket),
-    /// From its network namespace, whose device this is: the end of ours has an address and no interface.
+    /// From its network namespace, whose device this is: the Legato end has an address and no interface.
     Host {
         /// The other end's.
         device: Device,
@@ -71,7 +71,7 @@ pub struct Readers {
     pub threads: Vec<JoinHandle<()>>,
 }
 
-/// What came in: for which place, on which way, its bytes, and its sender.
+/// An incoming datagram: for which place, in which direction, its bytes, and its sender.
 type Came<'a> = (u16, Way, &'a [u8], SocketAddr);
 
 /// How often a blocked read checks whether it is over.
@@ -80,7 +80,7 @@ const READ_TIMEOUT: Duration = Duration::from_millis(50);
 const MAX_DATAGRAM_BYTES: usize = 2_048;
 /// Packets of a namespace go where their own headers say.
 const NOWHERE: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
-/// An end of ours without an interface has this port at the first place and the next one at the second.
+/// A Legato end without an interface has this port at the first place and the next one at the second.
 const FIRST_PORT: u16 = 40_000;
 
 fn failed(error: std::io::Error) -> Error {
@@ -125,7 +125,7 @@ impl Outside {
 }
 
 impl Readers {
-    /// Start those that `ends` needs.
+    /// Start the threads that `ends` needs.
     pub fn open(&mut self, ends: Ends) -> Result<Opened, Error> {
         let (framing, watched) = match &ends {
             Ends::Tuns(_, watched) => (Framing::IpPackets, *watched),
@@ -156,7 +156,7 @@ impl Readers {
         }
     }
 
-    /// What another end sends to one of ours, on this way; how to reach it.
+    /// Datagrams of another end to a Legato end, in this direction; how to reach it.
     fn read_outside(&mut self, outside: Outside, way: Way) -> Result<Exit, Error> {
         match outside {
             Outside::Socket(socket) => Ok(Exit::Peer(self.read(socket, way)?.0)),

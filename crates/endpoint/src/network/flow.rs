@@ -39,7 +39,7 @@ pub struct Opened {
     pub reverse_exit: Exit,
     /// The format of packets.
     pub framing: Framing,
-    /// What is reported.
+    /// The reports.
     pub watched: Watched,
 }
 
@@ -49,7 +49,7 @@ impl Flow {
         Self { ends, report, media, ready: false, next_seq: 0, lateness: Lateness::default() }
     }
 
-    /// Number what came in, if it is media, and report it.
+    /// Number an incoming packet, if it is media, and report it.
     pub fn note(&mut self, datagram: &mut Datagram, way: Way) {
         let forward = way == Way::Forward;
         let everything = self.ends.watched == Watched::Everything;

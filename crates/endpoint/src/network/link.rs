@@ -3,7 +3,7 @@
 //! the operating system, unless an end is in a network namespace.
 //!
 //! A call has a [`Place`] on it: alone, or with another whose media go the opposite way, so that the media of one and
-//! the feedback of the other queue behind each other. What is forward to a call at the other place is reverse here.
+//! the feedback of the other queue behind each other. Forward for a call at the other place is reverse here.
 //!
 //! Reader threads stamp incoming packets. Until media begin at all places, datagrams pass directly, so that
 //! connection set-up consumes nothing of a trace; from then on everything crosses the paths: media, RTCP, and the
@@ -59,7 +59,7 @@ impl Place {
     }
 
     /// Two on one network: the media of the first go forward, those of the second in reverse, and the feedback of each
-    /// beside the media of the other. Neither call begins before both can.
+    /// goes with the media of the other. Neither call begins before both can.
     pub fn opposite(forward: Path<Datagram>, reverse: Path<Datagram>) -> Result<[Self; 2], Error> {
         let network = Network::start(forward, reverse, 2)?;
         Ok([(0, Way::Forward), (1, Way::Reverse)].map(|(number, media)| Self {
@@ -70,8 +70,8 @@ impl Place {
         }))
     }
 
-    /// Between the namespaces of `pair`: two others are in one each; an end of ours has the near one's address, and the
-    /// other end is in the far one.
+    /// Between the namespaces of `pair`: two other programs are in one each; a Legato end has the near one's address,
+    /// and the other end is in the far one.
     pub fn between(self, pair: &Pair) -> Result<Self, Error> {
         Ok(Self { hosts: Some(Hosts::of(pair)?), ..self })
     }
@@ -81,7 +81,7 @@ impl Place {
         self.hosts.as_ref()
     }
 
-    /// How the other end reaches one of ours at this place, and under which address.
+    /// How the other end reaches the Legato end at this place, and under which address.
     pub(crate) fn outside(&self) -> Result<(Outside, SocketAddr), Error> {
         self.hosts.as_ref().map_or_else(Outside::loopback, |hosts| Outside::host(hosts, self.number))
     }

@@ -156,7 +156,7 @@ impl Worker {
         self.paths.by(way.across(flow.media)).push(now, packet);
     }
 
-    /// Release what is due, and report what was lost.
+    /// Release due packets, and report losses.
     fn release(&mut self, clock: Clock) {
         for way in [Way::Forward, Way::Reverse] {
             let path = self.paths.by(way);

@@ -1,4 +1,4 @@
-//! A picture drawn ahead of time, so that its complexity is known when it is captured: controllers that use the
+//! A picture drawn ahead of time, so that its complexity is ready when it is captured: controllers that use the
 //! complexity of pictures get it before they decide on a bitrate, as in a simulation.
 
 use crate::error::Error;
@@ -24,7 +24,7 @@ pub struct Ahead {
 pub struct Measured(Arc<Mutex<Option<(u64, f32)>>>);
 
 impl Measured {
-    /// The measurement of a picture, if it is known.
+    /// The measurement of a picture, if there is one.
     pub fn of(&self, frame: u64) -> Option<f32> {
         let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         last.filter(|&(number, _)| number == frame).map(|(_, complexity)| complexity)

@@ -1,5 +1,5 @@
-//! Camera and encoder of a real call: pictures are drawn and coded on a thread of their own, so that the pacer
-//! keeps its times meanwhile. The sender sees a [`legato_media::Encoder`] whose frames come later.
+//! Camera and encoder of a real call: pictures are drawn and coded on a separate thread, so that the pacer keeps its
+//! times meanwhile. The sender sees a [`legato_media::Encoder`] whose frames come later.
 //!
 //! One picture is in progress at a time: one captured before the last is coded is skipped, as in libwebrtc.
 //! [`PictureSource::Filling`] does without pictures and codec. The bitrate changes with each picture, the size with
@@ -279,7 +279,7 @@ impl CodedFrames {
         })?
     }
 
-    /// What is wanted of a frame, if it is still kept.
+    /// The requested data of a frame, if it is still kept.
     fn of<T>(&self, sequence: u32, wanted: impl FnOnce(&CodedFrame) -> T) -> Option<T> {
         let frames = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = sequence.checked_sub(frames.front()?.sequence)?;

@@ -1,6 +1,6 @@
 //! A file read in small pieces.
 //!
-//! Linux without kernel preemption runs no other thread before a read is over, not even one of the highest priority: a
+//! Linux without kernel preemption runs no other thread before a read is over, not even one of the highest priority. A
 //! picture of 1280x720 read at once held a processor for 2 to 5 ms, and a packet due there was as late. What the kernel
 //! reads ahead, 8 MiB on some machines, counts as ours.
 

@@ -2,8 +2,8 @@
 //! their number (`stamp.rs`), so that the far end can report which one it shows.
 //!
 //! The generated scene is head and shoulders that sway and turn before a still background. Both are "dead leaves",
-//! discs of all sizes that cover each other, whose edges are distributed over sizes like those of natural pictures;
-//! each picture has a little noise of its own, as from a camera. Smooth textures do not work: at high quantisers
+//! discs of all sizes that cover each other, whose edges are distributed over sizes like those of natural pictures.
+//! Each picture has a little independent noise, as from a camera. Smooth textures do not work: at high quantisers
 //! OpenH264 finds no motion in them, needs more bits the coarser it codes, and never leaves its coarsest quantiser
 //! again. The scene is the same in every run. Y4M is read a picture at a time and played in a loop.
 

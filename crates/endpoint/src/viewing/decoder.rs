@@ -1,5 +1,6 @@
-//! The decoder of a receiving end, on a thread of its own, without the priority of the threads that keep a call's times. It reads the number in each
-//! picture, and conceals nothing: after one that cannot be decoded it waits for a key frame.
+//! The decoder of a receiving end, on a separate thread, without the priority of the threads that keep a call's times.
+//! It reads the number in each picture, and conceals nothing: after one that cannot be decoded it waits for a key
+//! frame.
 
 use crate::clock::Clock;
 use crate::error::Error;
@@ -14,7 +15,7 @@ use std::thread::{self, JoinHandle};
 pub struct Job {
     /// Returned with the result.
     pub picture: usize,
-    /// As its encoder made it, or what came of it.
+    /// As its encoder made it, or its received part.
     pub bytes: Vec<u8>,
     /// Decodable without any other.
     pub keyframe: bool,
@@ -27,7 +28,7 @@ pub struct Decoded {
     pub picture: usize,
     /// `None`: it could not be decoded.
     pub image: Option<Image>,
-    /// Only a key frame helps, although it was decoded: the sender is wrong about what is shown here.
+    /// Only a key frame helps, although it was decoded: the sender is wrong about the picture here.
     pub astray: bool,
 }
 
@@ -60,7 +61,7 @@ impl Decoder {
     ) -> Result<Self, Error> {
         let playback = coding.playback()?;
         let (jobs, inbox) = channel();
-        // It knows by itself what it can decode.
+        // The decoder itself decides whether it can decode a frame.
         let tolerant = coding.shows_in_part();
         let work = move || decode_all(playback, tolerant, sent_width, &inbox, &report);
         let started = thread::Builder::new().name("legato-decoder".to_owned()).spawn(work);

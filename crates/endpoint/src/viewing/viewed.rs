@@ -1,11 +1,11 @@
 //! What the viewer saw, from pixels, once the call is over: during it there is no time for that.
 //!
-//! The other end shows a frame only if it and everything it refers to came complete, and H.264, VP8 and VP9 have the same
-//! samples in every decoder. So what was shown for a frame is a decoder's output for what was coded, and each captured picture
-//! is drawn again and compared with the one on the screen at that time: its own if it was shown, else the last that was; smaller
-//! ones are scaled up for that, and where a smaller one has its number, in squares that are then larger, it counts as correct.
-//! Of the hybrid codec, whose frames are shown in part, what is decoded again is what our receiving end decoded, in its order.
-//! Missing: another's end that conceals losses.
+//! The other end shows a frame only if it and everything it refers to came complete, and H.264, VP8 and VP9 have the
+//! same samples in every decoder. So the picture shown for a frame is a decoder's output for the coded frame. Each
+//! captured picture is drawn again and compared with the one on the screen at that time: itself if it was shown, else
+//! the last that was. Smaller ones are scaled up for that, and their number, in squares that are then larger, counts as
+//! correct. With the hybrid codec, whose frames are shown in part, the packets that the receiving end decoded are
+//! decoded again, in the same order. Missing: another's end that conceals losses.
 
 use crate::error::Error;
 use crate::pictures::scaler::Scaler;
@@ -66,7 +66,7 @@ impl CodedCall {
         self.vmaf.is_some()
     }
 
-    /// What the receiving end decoded, in its order, in place of what was coded.
+    /// The frames as the receiving end decoded them, in its order, in place of the coded ones.
     pub fn replace(&mut self, frames: Vec<(u64, Vec<u8>)>) {
         self.bytes = frames.iter().map(|(_, bytes)| bytes.len()).sum();
         self.frames = frames;
@@ -82,8 +82,8 @@ impl CodedCall {
         }
     }
 
-    /// Compare all captured pictures with what was on the screen, given that frames `shown` were shown; `None` for a
-    /// call too long to keep. A program's failure is reported in place of its scores; a stopped one ends everything.
+    /// Compares all captured pictures with the screen, given that frames `shown` were shown; `None` for a call too long
+    /// to keep. A program's failure is reported in place of its scores; a stopped one ends everything.
     pub fn viewed(&self, captured: u64, shown: &BTreeSet<u64>) -> Result<Option<Viewed>, Error> {
         if self.bytes > MOST_BYTES {
             return Ok(None);
@@ -129,7 +129,7 @@ impl CodedCall {
             let mut source = Vec::new();
             pictures.draw(frame, &mut source)?;
             while let Some((number, bytes)) = coded.next_if(|(number, _)| *number <= frame) {
-                // What came of a frame may be of no use; what was coded never is.
+                // The received part of a frame may be useless; a coded frame never is.
                 let decoded = match playback.decode(bytes) {
                     Err(_) if self.shows_in_part() => None,
                     decoded => decoded?,

@@ -70,7 +70,7 @@ fn a_smaller_picture_is_compared_at_the_clips_own_size_and_its_number_is_not() {
         viewed.iter().map(|quality| f64::from(quality.unwrap().psnr_db)).sum::<f64>() / 6.0
     });
     assert!(viewed[0] > 18.0 && viewed[0] < 40.0 && viewed[1] > 18.0, "{viewed:?}");
-    // Twice as large as they were, and the squares, 64 columns and 8 rows, with an edge beside them.
+    // Twice as large as they were, and the squares, 64 columns and 8 rows, with an edge around them.
     let screen = Screen::of(Shown { width: 320, height: 180, samples: vec![50; 320 * 180] }, (640, 360));
     let beside = screen.beside(&[200; 640 * 360], 640);
     let of_source = beside.chunks(640).map(|row| row.iter().filter(|&&sample| sample == 200).count());

@@ -1,9 +1,10 @@
 //! From packets to eyes at our own receiving end: assembly, decoder, playout, and key frame requests.
 //!
 //! Key frame requests ([`KeyframeRequests`]), the jitter buffer with its playout ([`JitterBuffer`]) and the times of
-//! frame reports are the parts that `call::Receiver` holds in the simulator. Decoding takes time here: a picture that is not decoded when it is due is shown when it is; the
-//! renderer's 10 ms in the playout delay are room enough for it on a machine that is not busy. A stream that jumps in
-//! time, or a decoder that falls behind, costs pictures, and no memory.
+//! frame reports are the parts that `call::Receiver` holds in the simulator. Decoding takes time here: a picture that
+//! is not yet decoded when it is due is shown once it is. The renderer's 10 ms in the playout delay are room enough for
+//! it on a machine that is not busy. A stream that jumps in time, or a decoder that falls behind, costs pictures, and
+//! no memory.
 
 use crate::viewing::decoder::{Decoded, Decoder, Job};
 use crate::viewing::seen::{Received, SeenPicture};
@@ -65,7 +66,7 @@ enum Fate {
 
 /// Two seconds of pictures; a decoder further behind skips to the next key frame.
 const MAX_UNDECODED: usize = 60;
-/// The place of what came too late for its picture.
+/// The place of packets that came too late for their picture.
 const NO_PICTURE: usize = usize::MAX;
 
 impl Viewer {
@@ -129,7 +130,7 @@ impl Viewer {
         }
     }
 
-    /// What came of a picture after it was handed over: for those behind it.
+    /// Packets of a picture that came after it was handed over: for later pictures.
     fn take_late(&mut self, timestamp: u32, bytes: Vec<u8>) {
         if self.undecoded < MAX_UNDECODED {
             self.undecoded += 1;
@@ -138,7 +139,7 @@ impl Viewer {
         }
     }
 
-    /// What is decoded, where it is not what was coded.
+    /// The decoded frames, where they differ from the coded ones.
     fn keep(&mut self, timestamp: u32, bytes: &[u8]) {
         if let Some(jobs) = &mut self.jobs {
             jobs.push((timestamp, bytes.to_vec()));
@@ -158,7 +159,7 @@ impl Viewer {
         self.show(now);
     }
 
-    /// Show what is due.
+    /// Show due pictures.
     pub fn show(&mut self, now: Timestamp) {
         if self.assembly.due().is_some_and(|due| due <= now) {
             self.assembly.advance(now);
@@ -208,7 +209,8 @@ impl Viewer {
         self.shown
     }
 
-    /// The end: all pictures, in decoding order; and what was decoded, by RTP time, where it is not what was coded.
+    /// The end: all pictures, in decoding order; and the decoded frames, by RTP time, where they differ from the coded
+    /// ones.
     pub fn finish(self) -> (Vec<SeenPicture>, Option<Received>) {
         (self.pictures.iter().map(|picture| picture.seen).collect(), self.jobs)
     }

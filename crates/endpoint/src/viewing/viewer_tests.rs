@@ -141,7 +141,7 @@ fn a_loss_that_nobody_repairs_is_waited_for_as_long_as_a_reordered_packet() {
     let mut scene = Scene::with_nack(false);
     let packets = scene.send(0, false);
     scene.receive(0, &packets, &[]);
-    // Long after the key frame, which no other is asked for beside.
+    // Long after the key frame, in addition to which no other is requested.
     let missed = scene.send(10, false);
     scene.receive(10, &missed, &[0]);
     let packets = scene.send(11, false);

@@ -1,4 +1,4 @@
-//! VMAF [vmaf] of pictures against what was on the screen: both go to an ffmpeg with libvmaf, a process of its own.
+//! VMAF [vmaf] of pictures against the screen: both go to an ffmpeg with libvmaf, a separate process.
 //!
 //! They go through one pipe, one above the other in a picture of twice the height, and ffmpeg separates them again: two
 //! streams could wait for each other, one cannot. The scores come back through another pipe when the first ends, so
@@ -66,7 +66,7 @@ impl VmafProgram {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A group of its own: Ctrl-C in the terminal must not reach it.
+            // A separate group: Ctrl-C in the terminal must not reach it.
             .process_group(0)
             .spawn()
             .map_err(|error| failed(&self.ffmpeg, &error.to_string()))?;
@@ -182,13 +182,13 @@ struct Metrics {
     vmaf: f32,
 }
 
-/// The output of a stream until its end, read on a thread of its own so that it never waits for a reader.
+/// The output of a stream until its end, read on a separate thread so that it never waits for a reader.
 fn read_all(stream: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     let (told, all) = channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();
         let read: io::Result<usize> = stream.map_or(Ok(0), |mut stream| stream.read_to_end(&mut bytes));
-        // What came before an error is all there is.
+        // Only the output before an error is available.
         let _ = (read, told.send(bytes));
     });
     all
@@ -204,7 +204,7 @@ fn failed(ffmpeg: &Path, what: &str) -> Error {
     Error::Vmaf(format!("{}: {what}", ffmpeg.display()))
 }
 
-/// A stand-in for ffmpeg that runs this script: its output is then known.
+/// A replacement for ffmpeg that runs this script, with a given output.
 #[cfg(test)]
 pub(crate) fn stand_in(name: &str, script: &str, goes_on: impl Fn() -> bool + Send + Sync + 'static) -> VmafProgram {
     let file = std::env::temp_dir().join(format!("legato-vmaf-{}-{name}", std::process::id()));

@@ -15,7 +15,7 @@ use str0m::change::SdpOffer;
 use str0m::net::{Protocol, Receive};
 use str0m::{Candidate, Event, Input, Output, Rtc, RtcConfig};
 
-/// The other end: answers, takes packets, sends transport-wide feedback and requests what is missing.
+/// The other end: answers, takes packets, sends transport-wide feedback and requests missing packets.
 pub struct Other {
     rtc: Rtc,
     /// Where it sends from.
