@@ -1,7 +1,6 @@
-//! OpenH264, compiled from its source: for measuring what frames cost at forced quantisers and how its rate control
-//! follows a live bitrate ([`Stream`], which decodes what it codes), for real calls ([`Live`], which does not;
-//! [`Playback`] decodes on its own), and for calls and tables with losses ([`Resilient`]: slices, and references that the
-//! receiver has acknowledged).
+//! OpenH264, compiled from its source. [`Stream`] measures the size of frames at forced quantisers and how its rate
+//! control follows a live bitrate; it also decodes its output. [`Live`] encodes and [`Playback`] decodes in real calls.
+//! [`Resilient`] serves calls and tables with losses, by slices and references that the receiver has acknowledged.
 //! Configured as in libwebrtc, but on one thread and without dropping frames.
 //!
 //! ```

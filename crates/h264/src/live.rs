@@ -1,9 +1,9 @@
 //! The encoder of a real call: a live bitrate, pictures at their own times, no decoding alongside.
 //!
-//! The rate control shares the bitrate out among the pictures of a second, so it is given their actual rate: a camera
-//! that skips pictures would otherwise get half its bitrate. libwebrtc does the same. libwebrtc also lets it skip
-//! pictures for which there are no bits, which is not done here: the models used in simulations were measured without,
-//! and with it a call's key frames are followed by gaps where a simulation's are followed by a burst.
+//! The rate control shares the bitrate out among the pictures of a second, so it needs their actual rate: a camera that
+//! skips pictures would otherwise get half its bitrate. This is as in libwebrtc. Unlike there, the encoder may not skip
+//! pictures for lack of bits. The models used in simulations were measured without skipping, and with it gaps would
+//! follow a call's key frames, where a burst follows a simulation's.
 
 use crate::raw::Resilience;
 use crate::{Error, Mode, Settings, raw};

@@ -28,7 +28,7 @@ impl Playback {
         Ok(Self { decoder, conceals: false })
     }
 
-    /// The same, which shows what came of a frame and conceals the rest.
+    /// The same, which shows the slices of a frame that came and conceals the rest.
     pub fn concealing() -> Result<Self, Error> {
         let mut playback = Self::new()?;
         raw::conceal(&mut playback.decoder)?;

@@ -7,14 +7,14 @@
 //! so are those after it, whose references are coarser than others. Where nothing is lost the encoder's own control is
 //! left alone, as of key frames that were requested.
 
-/// How large frames become, and what they had above their shares.
+/// How large frames become, and their excess over their shares.
 #[derive(Clone, Debug)]
 pub(crate) struct Rate {
     /// Bytes at quantiser 0 of a frame that is predicted from the one before; `None`: there was none.
     next_bytes: Option<f64>,
     /// Of one that recovers.
     recovering_bytes: Option<f64>,
-    /// What frames with quantisers from here had above their shares, in bytes; what they left if negative.
+    /// The excess of frames with quantisers from here over their shares, in bytes; negative if they left some.
     debt_bytes: f64,
     /// The quantiser of the frame before.
     last: u8,
@@ -71,12 +71,12 @@ impl Rate {
     }
 }
 
-/// Of what has so many bytes at a quantiser, the bytes at quantiser 0.
+/// For a frame with so many bytes at a quantiser, the bytes at quantiser 0.
 fn at_zero(bytes: usize, quantiser: u8) -> f64 {
     (0..quantiser).fold(bytes as f64, |bytes, _| bytes / PER_STEP)
 }
 
-/// The finest quantiser, from `finest` on, at which what has so many bytes at quantiser 0 is within a budget.
+/// The finest quantiser, from `finest` on, at which a frame with so many bytes at quantiser 0 is within a budget.
 fn finest_within(mut bytes: f64, budget_bytes: f64, finest: u8) -> u8 {
     let mut quantiser = 0;
     while quantiser < finest || bytes > budget_bytes && quantiser < COARSEST {

@@ -148,8 +148,8 @@ impl Encoder {
         check(unsafe { self.api.set_option(ENCODER_LTR_MARKING_FEEDBACK, pointer) }, "a confirmed reference")
     }
 
-    /// The receiver's pictures are right up to `last`, and wrong up to `now`: the next is predicted from a confirmed one, and
-    /// what was marked between the two is not kept.
+    /// The receiver's pictures are right up to `last`, and wrong up to `now`: the next is predicted from a confirmed
+    /// one, and marks between the two are dropped.
     pub(crate) fn recover(&mut self, last: FrameId, now: FrameId) -> Result<(), Error> {
         let mut request = SLTRRecoverRequest {
             uiFeedbackType: LTR_RECOVERY_REQUEST as u32,
@@ -230,7 +230,7 @@ pub(crate) struct FrameId {
     pub number: u16,
 }
 
-/// Let a decoder show something in place of slices that are missing: what was there before, moved as it moved.
+/// Let a decoder conceal missing slices by the previous picture, moved as it moved.
 pub(crate) fn conceal(decoder: &mut Decoder) -> Result<(), Error> {
     let mut how = ERROR_CON_SLICE_MV_COPY_CROSS_IDR;
     // SAFETY: the decoder exists, and the option takes an integer and reads it during the call.
@@ -238,8 +238,8 @@ pub(crate) fn conceal(decoder: &mut Decoder) -> Result<(), Error> {
     check(status as i32, "concealment")
 }
 
-/// Decode what came of a frame, with a decoder that conceals. It fills what is missing once it knows that no more comes:
-/// by a delimiter. It reports every loss as an error, with a picture all the same: columns, rows and luma.
+/// Decodes the slices of a frame that came, with a decoder that conceals. A delimiter says that no more come, and the
+/// decoder then fills the gaps. It reports every loss as an error, with a picture all the same: columns, rows and luma.
 pub(crate) fn decode_anyway(decoder: &mut Decoder, frame: &[u8]) -> Option<(usize, usize, Vec<u8>)> {
     let (mut planes, mut info) = ([null_mut::<u8>(); 3], SBufferInfo::default());
     for bytes in [frame, &ACCESS_UNIT_DELIMITER] {
@@ -265,7 +265,7 @@ pub(crate) fn decode_anyway(decoder: &mut Decoder, frame: &[u8]) -> Option<(usiz
     Some((width, height, samples))
 }
 
-/// [itu-h264] 7.3.2.4: what follows is another picture's, of any slices.
+/// [itu-h264] 7.3.2.4: the following slices, of any type, are another picture's.
 const ACCESS_UNIT_DELIMITER: [u8; 6] = [0, 0, 0, 1, 9, 0xf0];
 
 /// The C object and its table of functions, destroyed with it.

@@ -2,8 +2,8 @@
 //! the receiver has acknowledged, from which it predicts again once a loss is reported.
 //!
 //! A receiver that runs OpenH264's decoder would send these messages itself. Here they are made at the sending end from
-//! reports on frames, as transport-wide feedback gives them: a frame is right at the receiver if all of it came and what it
-//! is predicted from is right there. What the decoder makes of a damaged frame is not of interest to the encoder.
+//! reports on frames, as transport-wide feedback gives them: a frame is right at the receiver if all of it came and its
+//! reference is right there. What the decoder makes of a damaged frame is not of interest to the encoder.
 
 use crate::live::{Live, LiveFrame};
 use crate::rate::Rate;
@@ -29,7 +29,7 @@ pub struct ResilientFrame {
     pub psnr_db: Option<f32>,
 }
 
-/// A stream that hears what arrived.
+/// A stream that gets reports of arrivals.
 pub struct Resilient {
     live: Live,
     rate: Rate,
@@ -42,7 +42,7 @@ pub struct Resilient {
     idr: u16,
     /// The last frame that was reported and is right at the receiver.
     last_right: Option<FrameId>,
-    /// What may be confirmed, once the frame after it is right too: that one's header says that it is kept.
+    /// A frame that may be confirmed, once the frame after it is right too: that one's header says that it is kept.
     to_confirm: Option<FrameId>,
     /// To be confirmed, one with each picture: the encoder forgets one for the next.
     confirmed: VecDeque<FrameId>,
@@ -50,7 +50,7 @@ pub struct Resilient {
     newest: Option<FrameId>,
     /// The next frame is predicted from an acknowledged one.
     recovering: bool,
-    /// The next frame is a key frame: nothing since the last one is known to be right.
+    /// The next frame is a key frame: no frame since the last one is certainly right.
     begins_anew: bool,
     /// The receiver's picture was right at the last report.
     right: bool,
@@ -134,8 +134,8 @@ impl Resilient {
         Ok(ResilientFrame { number, units, keyframe, recovers, qp, psnr_db })
     }
 
-    /// The receiver reports that all of a frame came, or not. Frames are reported in order; what was not reported when a
-    /// later frame is counts as lost.
+    /// The receiver reports that all of a frame came, or not. Frames are reported in order; a frame without a report
+    /// when a later one has one counts as lost.
     pub fn report(&mut self, number: u64, whole: bool) -> Result<(), Error> {
         while let Some(sent) = self.unreported.front().filter(|sent| sent.number <= number) {
             let (id, fresh) = (sent.id, sent.fresh);
@@ -164,7 +164,7 @@ impl Resilient {
             return Ok(());
         }
         if let Some(last) = self.last_right.filter(|last| last.idr == id.idr) {
-            // All that was coded since is predicted from what is wrong.
+            // All frames coded since are predicted from a wrong one.
             self.live.encoder().recover(last, self.newest.unwrap_or(id))?;
             self.recovering = true;
         } else {
@@ -232,8 +232,8 @@ mod tests {
         assert_eq!(bytes(&frame).len(), frame.units.iter().map(|(unit, _)| unit.len()).sum::<usize>());
     }
 
-    /// Frames 20 to 22 are lost, which is reported three frames later: then one is predicted from what the receiver has,
-    /// and a decoder that never saw the lost ones shows it as one that saw all.
+    /// Frames 20 to 22 are lost, which is reported three frames later. Then one is predicted from a frame that the
+    /// receiver has, and a decoder that never saw the lost ones shows it as one that saw all.
     #[test]
     fn after_a_reported_loss_prediction_begins_at_an_acknowledged_frame() {
         let mut stream = stream(1, true);
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(recovered, [23]);
     }
 
-    /// What a decoder that conceals makes of frames of which slices are lost, and what it makes of the whole stream.
+    /// The output of a decoder that conceals, for frames with lost slices and for the whole stream.
     #[test]
     fn a_decoder_that_conceals_is_right_again_from_the_recovering_frame_on() {
         let mut stream = stream(4, true);

@@ -1,4 +1,4 @@
-//! The first fields of a slice: which frame it is of ([itu-h264] 7.3.3). Of streams of our own encoder: one picture
+//! The first fields of a slice: which frame it is of ([itu-h264] 7.3.3). For streams of this encoder only: one picture
 //! parameter set, frames only.
 
 use crate::Error;
