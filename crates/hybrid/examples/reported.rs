@@ -1,10 +1,10 @@
 //! Codes Y4M files for a receiver that reports, and prints what losses leave: `reported KBPS PACKETS COPIES HEADER FROM
 //! FILE...`.
 //!
-//! A line per file: SSIM in dB with 0, 10, 20, 30, 50 and 80 % of the packets lost from the tenth frame on, each frame
-//! reported three frames later; the mean of frames 20 to 69. Each packet beyond four takes HEADER bytes of the frame's
-//! budget, each below four gives as many. COPIES may be `adaptive`: as many as calls have. FROM is `latest` or `reported`:
-//! what frames are predicted from.
+//! Prints one line per file: SSIM in dB with 0, 10, 20, 30, 50 and 80 % of the packets lost from the tenth frame on,
+//! the mean of frames 20 to 69. Each frame is reported three frames later. Each packet beyond four takes HEADER bytes
+//! of the frame's budget, each below four gives as many. COPIES may be `adaptive`: as many as calls have. FROM is
+//! `latest` or `reported`: what frames are predicted from.
 
 use legato_hybrid::{Decoder, Encoder, PacketSet, Picture, PredictFrom, Resilience, Settings};
 

@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 Settings { min_packets, motion_copies: if min_packets > 4 { 3 } else { 1 }, ..Settings::default() },
             );
             for (index, picture) in pictures.iter().take(PICTURES).enumerate() {
-                // A key frame now and then, a small one too: their decisions have models of their own.
+                // A key frame now and then, a small one too: their decisions have separate models.
                 if index % 20 == 0 {
                     encoder.request_keyframe();
                 }

@@ -48,7 +48,7 @@ impl Census {
             );
         }
     }
-    /// The share of ones of every model in 256ths, by range of the quantiser; what was hardly met leans to a half.
+    /// The share of ones of every model in 256ths, by range of the quantiser; rare decisions lean to a half.
     pub fn probabilities(&self) -> Vec<Vec<u8>> {
         let share = |[zeros, ones]: &[u32; 2]| {
             let (zeros, ones) = (f64::from(*zeros) + 1.0, f64::from(*ones) + 1.0);

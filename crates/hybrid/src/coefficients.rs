@@ -1,8 +1,8 @@
 //! How the quantised coefficients of a block are coded.
 //!
-//! The place of the last one in zigzag order by a tree of decisions, then backwards from it: whether a coefficient is
-//! zero, above one, above two, the rest by an exponential Golomb code, and its sign. Models are chosen by the place and
-//! by the five coefficients of higher frequency beside it, as in [vvc].
+//! First the place of the last one in zigzag order, by a tree of decisions. Then backwards from it: whether a
+//! coefficient is zero, above one, above two, the rest by an exponential Golomb code, and its sign. The place and its
+//! five neighbours of higher frequency choose the model, as in [vvc].
 
 use crate::contexts::{ABOVE_ONE, ABOVE_TWO, LAST, NONZERO};
 use crate::places::{ABOVE_PLACE, NONZERO_PLACE, SUMS, ZIGZAG};

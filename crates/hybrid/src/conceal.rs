@@ -1,4 +1,4 @@
-//! What stands in for macroblocks that did not arrive.
+//! Replacements for macroblocks that did not arrive.
 //!
 //! In a predicted frame the motion is taken from the macroblocks around: a first guess here, better ones in
 //! `guesses.rs`. In a key frame without a picture before it, pixels are interpolated from the edges around.
@@ -57,16 +57,16 @@ fn middle(values: &mut [i16]) -> i16 {
     values[values.len() / 2]
 }
 
-/// Steps from a macroblock's first 8x8 block to those that touch it.
+/// Steps from a macroblock's first 8x8 block to the blocks that touch it.
 pub(crate) const AROUND: [(isize, isize); 12] =
     [(-1, -1), (0, -1), (1, -1), (2, -1), (-1, 0), (2, 0), (-1, 1), (2, 1), (-1, 2), (0, 2), (1, 2), (2, 2)];
 
-/// Interpolate the pixels of missing macroblocks from the edges of those beside them, nearer edges weighing more; grey
+/// Interpolate the pixels of missing macroblocks from the edges of their neighbours, nearer edges weighing more; grey
 /// where nothing is near.
 pub(crate) fn interpolate(frame: &mut Frame, macroblocks: &[Option<Macroblock>]) {
     let (columns, rows) = (frame.size.columns(), frame.size.rows());
     let mut known: Vec<bool> = macroblocks.iter().map(Option::is_some).collect();
-    // Holes next to holes are filled from what was filled before them.
+    // Holes next to holes are filled from holes filled earlier.
     while known.iter().any(|&known| known) && known.iter().any(|&known| !known) {
         let now = known.clone();
         for (index, _) in now.iter().enumerate().filter(|&(_, &known)| !known) {

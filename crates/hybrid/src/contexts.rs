@@ -41,7 +41,7 @@ pub(crate) const COPY_MODELS: usize = 2 + 2 * MOTION_MODELS;
 
 /// Kinds of blocks: predicted luma, other luma, chroma.
 pub(crate) const KINDS: usize = 3;
-/// Ranges of the quantiser with probabilities of their own.
+/// Ranges of the quantiser with separate probabilities.
 pub(crate) const RANGES: usize = 4;
 
 const _: () = assert!(INITIAL.len() == RANGES && INITIAL[0].len() == MODELS);

@@ -32,8 +32,8 @@ pub(crate) struct KindCosts {
 
 impl Costs {
     pub(crate) fn new(quantiser: u8) -> Self {
-        // Between the middles of two ranges costs are a mean of both, or frames would be twice as large on one side of a
-        // border as on the other, and no quantiser would meet a budget between.
+        // Between the middles of two ranges costs are a mean of both. Otherwise frames would be twice as large on one
+        // side of a border, and no quantiser would meet a budget between.
         let place = (i32::from(quantiser) - 80).clamp(0, 3 * 32);
         let low = (place as usize / 32).min(RANGES - 2);
         let share = place - 32 * low as i32;
@@ -100,7 +100,7 @@ impl KindCosts {
     pub(crate) fn nonzero(&self, i: usize, near: usize) -> i64 {
         i64::from(self.nonzero[usize::from(NONZERO_PLACE[i])][near])
     }
-    /// What it holds, from 1.
+    /// Its content, from 1.
     #[inline(always)]
     pub(crate) fn level(&self, i: usize, near: usize, level: u32) -> i64 {
         let base = self.levels[level.min(3) as usize - 1][usize::from(ABOVE_PLACE[i])][near];

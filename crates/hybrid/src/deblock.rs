@@ -12,7 +12,7 @@ use crate::step::step;
 struct Limits {
     /// Steps across the seam below this are taken for artefacts, in grey levels.
     alpha: i16,
-    /// Steps beside the seam.
+    /// Steps next to the seam.
     beta: i16,
     /// The largest change of a pixel, before its surroundings add to it.
     change: i16,

@@ -1,8 +1,8 @@
 //! The decoder: any packets of a frame give a picture.
 //!
-//! It keeps the last [`MOST_DISTANCE`] frames, since a frame may be predicted from any of them. A frame of which nothing
-//! arrived is half the one before and half that one moved on. The encoder keeps decoders of its own, to know what the
-//! receiver has.
+//! It keeps the last [`MOST_DISTANCE`] frames, since a frame may be predicted from any of them. A frame of which
+//! nothing arrived is half the one before and half that one moved on. The encoder runs decoders too, to know the
+//! receiver's picture.
 
 use crate::conceal::{guess_motion, interpolate};
 use crate::contexts::models;
@@ -72,8 +72,8 @@ impl Decoder {
         Self::default()
     }
 
-    /// Decode what arrived of one frame, in any order; duplicates and packets of other frames do no harm. An error
-    /// leaves the decoder as it was.
+    /// Decodes the packets of one frame that arrived, in any order; duplicates and packets of other frames do no harm.
+    /// An error leaves the decoder as it was.
     pub fn decode(&mut self, packets: &[&[u8]]) -> Result<Decoded, Error> {
         let mut refusal = Error::Nothing;
         let mut parsed: Vec<(Header, &[u8])> = Vec::with_capacity(packets.len());
@@ -105,8 +105,8 @@ impl Decoder {
         Ok(Decoded { picture, frame: first.frame, received: received.packets, refused })
     }
 
-    /// A frame of which nothing arrived: half of what is shown is the frame before, half that frame moved on as it had
-    /// moved, for where its motion ends is not known. After three such frames the picture stands still.
+    /// A frame of which nothing arrived: the picture shown is half the previous frame and half that frame moved on as
+    /// before, because the end of its motion is unknown. After three such frames the picture stands still.
     pub fn miss(&mut self) {
         let (Some(last), Some(mut kept)) = (self.last, self.kept.back().cloned()) else { return };
         if self.missed < MOST_MOVED {
@@ -173,8 +173,8 @@ impl Decoder {
     pub fn picture(&self) -> Option<Picture> {
         self.kept.back().map(|kept| kept.frame.picture())
     }
-    /// Of the latest picture: how many frames before it is the one it was predicted from, 0 for a key frame, and its
-    /// macroblocks in raster order; the last column and row may reach beyond the picture. `None` before the first.
+    /// Of the latest picture: the distance in frames to its reference, 0 for a key frame, and its macroblocks in raster
+    /// order. The last column and row may reach beyond the picture. `None` before the first.
     pub fn shown(&self) -> Option<(u8, &[ShownMacroblock])> {
         self.shown.as_ref().map(|(distance, macroblocks)| (*distance, &**macroblocks))
     }
@@ -198,7 +198,7 @@ impl Decoder {
         self.ready = Some((number, reference.clone()));
         reference
     }
-    /// Where a frame is kept; the oldest stands in for one that is not.
+    /// Where a frame is kept; the oldest replaces one that is not.
     fn place(&self, number: u16) -> usize {
         let back = usize::from(self.last.unwrap_or(number).wrapping_sub(number));
         self.kept.len().saturating_sub(1 + back)
@@ -212,7 +212,7 @@ impl Decoder {
 /// and each takes as long as a decoded one.
 const MOST_MOVED: u8 = 3;
 
-/// What arrived of a frame.
+/// The packets of a frame that arrived.
 struct Received {
     size: Size,
     quantiser: u8,
@@ -294,8 +294,8 @@ impl Received {
         (frame, field)
     }
 
-    /// Predict a frame of which only a part arrived, and give its motion. What arrived is decoded with a first guess of
-    /// the rest: better ones are judged by it.
+    /// Predict a frame of which only a part arrived, and give its motion. Decode the packets with a first guess of the
+    /// rest: it serves to judge better guesses.
     fn predict_holed(&self, past: &Past, field: Field, shown: &[Macroblock], frame: &mut Frame) -> Field {
         predict(&past.reference, &field, frame);
         let mut decoded = frame.clone();

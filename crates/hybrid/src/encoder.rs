@@ -30,7 +30,7 @@ use std::collections::VecDeque;
 /// From which frame a frame is predicted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PredictFrom {
-    /// The frame before, as far as is known: smallest, but a loss is seen until it is reported.
+    /// The previous frame, assumed to be whole: smallest, but a loss is visible until it is reported.
     #[default]
     Latest,
     /// The latest frame that the receiver reported: larger, but a loss is seen in one frame only.
@@ -96,7 +96,7 @@ pub struct Encoder {
     expected: Decoder,
     sent: VecDeque<Sent>,
     next: u16,
-    /// Of the last frame that was no key frame, and what its size was over what its coefficients promised.
+    /// Of the last frame that was no key frame, and its size over the size that its coefficients promised.
     grade: Grade,
     factor: f32,
     key_wanted: bool,
@@ -143,12 +143,12 @@ impl Encoder {
         self.key_wanted || self.expected.last().is_none()
     }
 
-    /// The picture that the receiver has after all that was sent, if nothing is lost but what was reported.
+    /// The receiver's picture after all packets sent, if no more is lost than was reported.
     pub fn shown(&self) -> Option<Picture> {
         self.expected.picture()
     }
 
-    /// The number of the last frame that the receiver reported, and the check sum of what it then showed.
+    /// The number of the last frame that the receiver reported, and the check sum of its picture then.
     pub fn reported(&self) -> Option<(u16, u16)> {
         let last = self.reported.last()?;
         Some((last, self.reported.pixel_sum(last)?))
@@ -165,7 +165,7 @@ impl Encoder {
         self.acknowledge_all([(frame, *received)]);
     }
 
-    /// Several reports, in the order of frames: what was sent since is decoded again only once.
+    /// Several reports, in the order of frames: later frames are decoded again only once.
     pub fn acknowledge_all(&mut self, reports: impl IntoIterator<Item = (u16, PacketSet)>) {
         let mut lost = false;
         for (frame, received) in reports {
@@ -282,11 +282,11 @@ fn replay(receiver: &mut Decoder, packets: &[Vec<u8>], came: impl Fn(usize) -> b
 struct Plan {
     order: Interleave,
     header: Header,
-    /// Without offset adjustments of what is coded.
+    /// Without offset adjustments of the code.
     macroblocks: Vec<Macroblock>,
     vectors: Vec<Option<Parts>>,
     spectra: Vec<[Spectrum; BLOCKS]>,
-    /// What they promise.
+    /// Their promised size.
     curve: SizeCurve,
     prediction: Frame,
     field: Field,
@@ -454,7 +454,7 @@ impl Plan {
         let costs = Costs::new(quantiser);
         let count = self.order.packets();
         let mut pass = Pass { macroblocks: self.macroblocks.clone(), levels, packets: Vec::new(), shift: 0.0 };
-        // What all packets so far would have taken without shifts.
+        // The size of all packets so far without shifts.
         let (mut shift, mut unshifted, mut coded) = (0.0_f32, 0.0, 0);
         for packet in 0..count {
             if let Some(goal) = goal
@@ -532,8 +532,8 @@ impl Pass {
 const SAMPLE: usize = 600;
 /// Attempts that may give up after the first packet.
 const PROBES: u32 = 3;
-/// Octaves of a bit's weight per octave of the step that would meet the budget: half of what changes the size as much
-/// where coefficients are many, enough where they are noise about as large as the step.
+/// Octaves of a bit's weight per octave of the step that would meet the budget. This is half of the change with the
+/// same effect where coefficients are many, and enough where they are noise about as large as the step.
 const SHIFT_GAIN: f32 = 1.0;
 /// How much more or less a bit may weigh to meet a budget, in octaves.
 const FARTHEST_SHIFT: f32 = 0.4;
@@ -542,7 +542,7 @@ const OFFSETS: usize = 2 * OFFSET_LIMIT as usize + 1;
 /// Coefficients are counted for the curve of sizes down to so many quantisers finer than the frame before.
 const COUNTED: u8 = 28;
 
-/// Roughly what it costs to say that a block has coefficients, in 256ths of a bit.
+/// The rough cost of saying that a block has coefficients, in 256ths of a bit.
 fn coded_bits(costs: &Costs, block: usize) -> i64 {
     let model = CODED_LUMA + 5 + usize::from(block < 4);
     i64::from(costs.of(model, true) - costs.of(model, false))

@@ -1,6 +1,6 @@
 //! Why something was refused.
 
-/// What is wrong with a picture, a packet or a frame.
+/// Errors of a picture, a packet or a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -1,8 +1,8 @@
-//! The motion of macroblocks that did not arrive, judged by what it would show.
+//! The motion of macroblocks that did not arrive, judged by the picture that it would give.
 //!
-//! The vectors of the blocks around are candidates. Two things speak for one: displaced by it, the reference shows what
-//! was decoded beside the hole; and what it shows had moved like that before. Where several are about as good, no more
-//! can be known, and the mean of what they show is nearer than one of them.
+//! The vectors of the blocks around are candidates. A candidate is good if the reference, displaced by it, matches the
+//! pixels decoded next to the hole, and if the area that it points to had moved like that before. Where several are
+//! about as good, the mean of their pictures is nearer than any one of them.
 
 use crate::conceal::AROUND;
 use crate::macroblock::Macroblock;
@@ -73,7 +73,7 @@ impl Evidence<'_> {
         Guesses { fields, missing }
     }
 
-    /// What was decoded beside the macroblock whose first block is (`x`, `y`).
+    /// The pixels decoded next to the macroblock whose first block is (`x`, `y`).
     fn beside(&self, x: usize, y: usize, arrived: impl Fn(isize, isize) -> bool) -> [Option<Strip>; 8] {
         BESIDE.map(|(dx, dy)| {
             let (bx, by) = (x as isize + dx, y as isize + dy);
@@ -95,7 +95,7 @@ impl Evidence<'_> {
         })
     }
 
-    /// How far the displaced reference is from what was decoded beside a macroblock.
+    /// The distance of the displaced reference from the pixels decoded next to a macroblock.
     fn misfit(&self, vector: Vector, beside: &[Option<Strip>; 8]) -> [u32; 8] {
         [0, 1, 2, 3, 4, 5, 6, 7].map(|side| match &beside[side] {
             Some(Strip { left, top, pixels: Pixels::Across(rows) }) => {
@@ -108,9 +108,9 @@ impl Evidence<'_> {
         })
     }
 
-    /// How far a vector is from the motion that what it shows in a block had before.
+    /// The distance of a vector from the earlier motion of the area that it points to.
     fn turn(&self, vector: Vector, bx: usize, by: usize) -> u32 {
-        // The block in which the middle of what is shown lies.
+        // The block that contains the middle of that area.
         let block = |at: usize, side: i16| (8 * at as isize + 4 + isize::from((side + 2) >> 2)).div_euclid(8);
         let before = self.before.at(block(bx, vector.x), block(by, vector.y)).unwrap_or_default();
         MOTION_WORTH * u32::from(before.distance(vector)).min(FARTHEST)
@@ -123,7 +123,7 @@ impl Guesses {
         &self.fields[0]
     }
 
-    /// Predict what is missing, where there are several vectors for a block.
+    /// Predict the missing part, where there are several vectors for a block.
     pub(crate) fn predict(&self, reference: &Reference, out: &mut Frame) {
         let columns = self.fields[0].columns;
         for index in &self.missing {
@@ -165,7 +165,7 @@ struct Strip {
     pixels: Pixels,
 }
 
-/// Above and below the hole in rows of a block's width, beside it in its height.
+/// Above and below the hole in rows of a block's width, left and right in its height.
 enum Pixels {
     Across([[u8; 8]; DEPTH]),
     Down([[u8; DEPTH]; 8]),
@@ -174,7 +174,7 @@ enum Pixels {
 /// Pixels of a neighbour that are compared, from the seam inwards. 2 and 8 were worse by 0.02 to 0.04 dB.
 const DEPTH: usize = 5;
 
-/// Steps from a macroblock's first block of 8x8 to those that share a side with it: above, below, left, right.
+/// Steps from a macroblock's first block of 8x8 to the blocks that share a side with it: above, below, left, right.
 const BESIDE: [(isize, isize); 8] = [(0, -1), (1, -1), (0, 2), (1, 2), (-1, 0), (-1, 1), (2, 0), (2, 1)];
 
 /// What of [`BESIDE`] counts for each block of the macroblock: what touches it counts twice.

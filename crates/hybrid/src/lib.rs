@@ -1,10 +1,10 @@
-//! A video codec whose every packet decodes alone: what is lost costs quality, not the frame.
+//! A video codec whose every packet decodes alone: a loss costs quality, not the frame.
 //!
-//! Motion-compensated and without learned parts: blocks of 8x8 pixels displaced by quarters of a pixel and overlapped, an
-//! integer cosine transform, and range coding with models that each packet begins anew. Neighbouring macroblocks travel
-//! in different packets, so that a lost packet leaves holes with neighbours around. The sender hears which packets of
-//! which frames came, decodes what the receiver could, and predicts from that. All arithmetic of the format is in integers.
-//! docs/reference/codec-format.md describes the bytes, docs/concepts/hybrid-codec.md what was measured.
+//! Motion-compensated and without learned parts: blocks of 8x8 pixels displaced by quarters of a pixel and overlapped,
+//! an integer cosine transform, and range coding with models that each packet begins anew. Neighbouring macroblocks
+//! travel in different packets, so that a lost packet leaves holes with neighbours around. The sender hears which
+//! packets of which frames came, decodes what the receiver could, and predicts from that. All arithmetic of the format
+//! is in integers. docs/reference/codec-format.md describes the bytes, docs/concepts/hybrid-codec.md has measurements.
 //!
 //! ```
 //! use legato_hybrid::{Decoder, Encoder, Picture, Settings, Size};

@@ -1,8 +1,8 @@
 //! Copies of motion: a packet also says how the macroblocks of a few other packets move.
 //!
-//! A macroblock whose coefficients are lost but whose motion is known looks nearly right; one whose motion is guessed does
-//! not. So every packet repeats the motion of the packets that lie N / (copies + 1) further. It is
-//! coded against the packet's own macroblocks, which lie on all sides of those, so it takes few bits where motion is even.
+//! A macroblock with lost coefficients but exact motion looks nearly right; with guessed motion it does not. So every
+//! packet repeats the motion of the packets that lie N / (copies + 1) further. It is coded against the packet's own
+//! macroblocks, which lie on all sides of those, so it takes few bits where motion is even.
 
 use crate::contexts::{COPY, COPY_MODELS, MOTION_MODELS};
 use crate::interleave::Interleave;

@@ -61,7 +61,7 @@ impl Header {
         bytes
     }
 
-    /// The header and the bytes of the range coder. Refuses what is not whole or not of this format.
+    /// The header and the bytes of the range coder. Refuses bytes that are truncated or of another format.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), Error> {
         let &[first, high, low, packet, packets, quantiser, distance, ..] = bytes else {
             return Err(Error::Truncated { bytes: bytes.len() });

@@ -1,4 +1,4 @@
-//! A check sum of a frame's pixels: by it a receiver finds that the sender is wrong about what it has.
+//! A check sum of a frame's pixels: with it a receiver finds that the sender is wrong about the receiver's picture.
 //!
 //! docs/reference/codec-format.md, "In RTP", describes it.
 

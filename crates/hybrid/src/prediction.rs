@@ -1,8 +1,8 @@
 //! A frame predicted from a reference: overlapped blocks for luma, plain ones for chroma.
 //!
-//! A pixel of luma is the weighted mean of what its own block's vector shows there, the block's above or below and the
-//! block's to the left or right, with the weights of [h263] Annex F. The seams between blocks of different motion
-//! become soft, and so do those around a block whose motion had to be guessed.
+//! A pixel of luma is the weighted mean of three predictions, with the weights of [h263] Annex F. They use the vector
+//! of its block, of the block above or below, and of the block to the left or right. The seams between blocks of
+//! different motion become soft, and so do those around a block whose motion had to be guessed.
 
 use crate::motion::{Field, Vector};
 use crate::plane::Frame;

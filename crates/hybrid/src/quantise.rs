@@ -1,7 +1,7 @@
 //! Quantises a block so that error plus weighted bits is small.
 //!
-//! Backwards through zigzag order, as the coefficients are coded: each is rounded, one less or zero, whichever costs less
-//! with what was decided before it; then the last coefficient is put where the sum is smallest. Costs are integers, in
+//! Backwards through zigzag order, as the coefficients are coded: each is rounded, one less or zero, whichever costs
+//! less after the earlier decisions. Then the last coefficient is put where the sum is smallest. Costs are integers, in
 //! 256ths of a bit.
 
 use crate::coefficients::{LARGEST_LEVEL, Near};
@@ -26,7 +26,7 @@ pub(crate) struct Weights<'a> {
 
 /// A coefficient below this share of a step never pays for its bits, of which it takes two or more: 3 / 5.
 const WORTH: (i32, i32) = (3, 5);
-/// What is added before a size is cut to a level, in 65536ths: 0.42.
+/// Added before a size is cut to a level, in 65536ths: 0.42.
 const ROUNDING: u32 = 27_525;
 
 impl<'a> Weights<'a> {
@@ -49,8 +49,8 @@ impl<'a> Weights<'a> {
     }
 }
 
-/// Write the levels of a block, unless none is left: then `levels` is undefined and the result `false`. `coded` is what it
-/// costs to say that there are some rather than none.
+/// Write the levels of a block, unless none is left: then `levels` is undefined and the result `false`. `coded` is the
+/// cost of saying that there are some rather than none.
 #[inline]
 pub(crate) fn quantise(
     spectrum: &Spectrum,

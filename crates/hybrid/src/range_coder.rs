@@ -1,13 +1,13 @@
 //! An adaptive binary range coder; every packet begins a new one.
 //!
-//! Carries as in the range coder of LZMA. A model is two estimates of one probability, a quick one and a slow one, as in
-//! [vvc]; the coder uses their mean. The last bytes of a packet are cut as short as its content allows, and
-//! the reader takes zeros for what is missing.
+//! Carries as in the range coder of LZMA. A model is two estimates of one probability, a quick one and a slow one, as
+//! in [vvc]; the coder uses their mean. The last bytes of a packet are cut as short as its content allows, and the
+//! reader replaces missing bytes by zeros.
 
-/// Codes decisions: a writer takes each bit and passes it on, a reader ignores it and returns the coded one. What is coded
-/// is thus described once for both.
+/// Codes decisions: a writer takes each bit and passes it on, a reader ignores it and returns the coded one. One
+/// description thus serves both.
 pub(crate) trait BitCoder {
-    /// Whether what is passed in means nothing.
+    /// Whether the bits passed in are ignored.
     const READS: bool;
     /// A decision with an adaptive model.
     fn bit(&mut self, model: usize, bit: bool) -> bool;
@@ -94,7 +94,7 @@ impl Writer {
         }
         self.low = (self.low & 0x00ff_ffff) << 8;
     }
-    /// The bytes, as short as what was written allows.
+    /// The bytes, as short as their content allows.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         let end = self.low + u64::from(self.range) - 1;
         let zeros = (0..=32).rev().find(|&zeros| (end >> zeros) << zeros >= self.low).unwrap_or(0);

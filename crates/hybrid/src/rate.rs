@@ -1,9 +1,9 @@
 //! Finds how finely a frame is coded so that it has the budget's bytes: a false position on the logarithm of the size,
 //! along the curve that its coefficients promise (`size_curve.rs`).
 //!
-//! What is searched is a *grade*: a quantiser and, between it and the next, how much a bit weighs when coefficients are
-//! rounded. Where most coefficients of a frame are about as large as the step, one quantiser more is a tenth less of bytes;
-//! grades between them keep to the budget.
+//! The search is for a *grade*: a quantiser and, between it and the next, how much a bit weighs when coefficients are
+//! rounded. Where most coefficients of a frame are about as large as the step, one quantiser more is a tenth less of
+//! bytes; grades between them keep to the budget.
 
 use crate::logarithm::log2;
 use crate::size_curve::SizeCurve;

@@ -51,7 +51,7 @@ pub(crate) fn finish(frame: &mut Frame, macroblocks: &[Macroblock], quantiser: u
     frame.planes.iter_mut().for_each(|plane| plane.extend());
 }
 
-/// Fill flat areas, add what is coded, smooth: all that follows the prediction.
+/// Fill flat areas, add the coded residual, smooth: everything after the prediction.
 pub(crate) fn reconstruct(frame: &mut Frame, macroblocks: &[Macroblock], levels: &[Levels], quantiser: u8) {
     let columns = frame.size.columns();
     for (index, macroblock) in macroblocks.iter().enumerate() {
@@ -62,7 +62,7 @@ pub(crate) fn reconstruct(frame: &mut Frame, macroblocks: &[Macroblock], levels:
     add_residual(frame, macroblocks, levels, quantiser);
 }
 
-/// Levels times the step, a little towards zero, where most of what was rounded lies.
+/// Levels times the step, a little towards zero, where most of the rounded values lie.
 #[inline]
 pub(crate) fn dequantised(levels: &Block, step: i32) -> Block {
     let towards_zero = step / TOWARDS_ZERO;

@@ -1,6 +1,6 @@
-//! What is predicted from: a frame with its pixels half-way between, and blocks of it at quarter-pixel places.
+//! A reference of prediction: a frame with its pixels half-way between, and blocks of it at quarter-pixel places.
 //!
-//! Half pixels are interpolated once per frame by the six taps (1, -5, 20, 20, -5, 1) / 32 of [h264] §8.4.2.2.1; the
+//! Half pixels are interpolated once per frame by the six taps (1, -5, 20, 20, -5, 1) / 32 of [h264] §8.4.2.2.1. The
 //! middle one is filtered down from rounded pixels, not from sums as there, so that all planes are 8 bits. Quarter
 //! pixels are means of two.
 

@@ -51,8 +51,8 @@ impl Resilience {
 const QUICK_GAIN: f32 = 1.0 / 6.0;
 /// … and, after a long time, remembered as a quarter for 28.
 const SLOW_GAIN: f32 = 1.0 / 40.0;
-/// So many bytes must be lost per frame for a copy. In the mean of the development clips one pays from 340 to 430 on, at
-/// 300 to 1600 kbit/s; the rest is a margin for clips that gain less, and for what chance does to the means …
+/// So many bytes must be lost per frame for a copy. In the mean of the development clips one pays from 340 to 430 on,
+/// at 300 to 1600 kbit/s. The rest is a margin for clips that gain less, and for the effect of chance on the means …
 const FIRST_COPY_BYTES: f32 = 450.0;
 /// … and pictures larger than most of those clips (690 macroblocks) have as much more motion to copy.
 const FIRST_COPY_BYTES_PER_MACROBLOCK: f32 = 0.67;

@@ -1,4 +1,4 @@
-//! What a decoder can say of a picture besides its pixels: where each macroblock came from and how it moved.
+//! A decoder's knowledge of a picture in addition to its pixels: where each macroblock came from and how it moved.
 //!
 //! For stages behind the decoder, which restore or conceal further. Nothing here is coded or predicted from.
 
@@ -33,7 +33,7 @@ pub struct ShownMacroblock {
 }
 
 impl ShownMacroblock {
-    /// A macroblock of a frame of which nothing arrived: what was shown before, at rest.
+    /// A macroblock of a frame of which nothing arrived: the previous picture, at rest.
     pub(crate) const REPEATED: Self =
         Self { origin: Origin::Concealed, coded: 0, quantiser: 255, motion: [Some((0, 0)); 4] };
 }

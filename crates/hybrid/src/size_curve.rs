@@ -54,7 +54,8 @@ impl Sizes {
         }
     }
 
-    /// The logarithm to base 2 of the frame's bytes at every quantiser. What is finer than `finest` was not counted.
+    /// The logarithm to base 2 of the frame's bytes at every quantiser. Coefficients finer than `finest` were not
+    /// counted.
     pub(crate) fn curve(&self, finest: u8) -> SizeCurve {
         let mut log2_bytes = [0.0; 256];
         let mut bits: u32 = self.other_bits * 11 / 8 + self.steps[256 + MARGIN as usize..].iter().sum::<u32>();
@@ -84,7 +85,7 @@ pub(crate) fn foreseen_bits(spectrum: &Spectrum, step: i32) -> u32 {
     8 + spectrum.zigzag[..spectrum.end(worth)].iter().map(of).sum::<u32>()
 }
 
-/// Of a macroblock besides.
+/// The rest of a macroblock.
 pub(crate) const USUAL_BITS: u32 = 3;
 
 /// Bits of a block that has coefficients.

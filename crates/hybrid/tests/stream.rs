@@ -1,4 +1,4 @@
-//! Whole streams of a generated scene: what arrives is what the sender believes, whatever is lost.
+//! Whole streams of a generated scene: the receiver's picture is the one that the sender computes, whatever is lost.
 
 use legato_hybrid::{Coded, Decoder, Encoder, Error, Origin, PacketSet, Picture, Settings, Size};
 
@@ -114,8 +114,8 @@ fn after_reports_sender_and_receiver_agree_again() {
     }
 }
 
-/// Frames of which every third packet is lost, reported some at a time or one by one: the same frames follow, and both
-/// ends have one sum for what was reported, and another where a packet came that was reported lost.
+/// Every third packet of the frames is lost, and reports come some at a time or one by one. The same frames follow, and
+/// both ends have one sum for the reported frames. The sum differs if a packet came that was reported lost.
 #[test]
 fn several_reports_at_once_are_those_reports_and_sums_tell_beliefs_from_truth() {
     let (mut one, mut all, mut decoder) = (encoder(4, 0), encoder(4, 0), Decoder::new());
@@ -225,7 +225,7 @@ fn motion_goes_on_for_three_frames_that_never_came() {
     assert_eq!(still, [false, false, false, true, true]);
 }
 
-/// A receiver that begins with a key frame conceals as one that has seen what was before it.
+/// A receiver that begins with a key frame conceals as one that has seen the frames before it.
 #[test]
 fn concealment_does_not_look_behind_the_last_key_frame() {
     let (mut encoder, mut before, mut new) = (encoder(4, 0), Decoder::new(), Decoder::new());
