@@ -1,4 +1,4 @@
-//! `grace-standin`: a stand-in for a loss-tolerant neural codec until one of our own is measured.
+//! `grace-standin`: a stand-in for a loss-tolerant neural codec, fitted to published figures.
 //!
 //! It is not a codec and was not measured here: it is a fit to the quality by rate and loss that
 //! [cheng2024] publishes, means over 57 clips at 25 fps of about 720 rows. Like the real codec: any

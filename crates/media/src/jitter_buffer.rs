@@ -18,7 +18,7 @@ impl<T> JitterBuffer<T> {
         Self { playout: Playout::new(config, start), waiting: VecDeque::new(), last_shown: None }
     }
 
-    /// Capture times have jumped: what was learnt of them is void. Pictures that wait are shown all the same.
+    /// Capture times have jumped: forget the estimates. Pictures that wait are shown all the same.
     pub fn restart(&mut self, now: Timestamp) {
         self.playout = Playout::new(self.playout.config(), now);
     }

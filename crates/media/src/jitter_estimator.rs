@@ -1,9 +1,9 @@
 //! How long to hold frames back so that late ones are in time.
 //!
-//! Follows the estimator of libwebrtc's receiver ([libwebrtc-m150] JitterEstimator): the delay
-//! variation between frames is explained by the difference of their sizes (a Kalman filter over the
-//! path's milliseconds per byte and an offset) and by noise around it; the delay to keep is what the
-//! largest frame takes more than the average one, plus a multiple of the noise.
+//! Follows the estimator of libwebrtc's receiver ([libwebrtc-m150] JitterEstimator): the difference of frame sizes
+//! explains the delay variation between frames (a Kalman filter over the path's milliseconds per byte and an offset),
+//! with noise around it. The delay to keep is the extra time of the largest frame over the average one, plus a multiple
+//! of the noise.
 
 use legato_units::TimeDelta;
 

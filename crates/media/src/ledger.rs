@@ -1,9 +1,10 @@
 //! What the sender knows of its frames at the receiver, from feedback on packets: in calls and in the simulator.
 //!
 //! Feedback comes in the order in which packets left. A packet that it passed over, because a feedback was lost, stays
-//! unknown, and with it what the receiver shows from that frame on. Then frames are predicted from the last one that is
-//! known, until one of these is reported whole: from it on the receiver's picture is known again. Where none is known, or
-//! the last one is too long ago to be predicted from, only a key frame helps, and another once it has not come whole.
+//! unknown, and with it what the receiver shows from that frame on. Then frames are predicted from the last settled
+//! one, until a report says that one of these arrived whole: from it on the receiver's picture is certain again. If no
+//! frame is settled, or the last one is too old to predict from, only a key frame helps, and another one if that did
+//! not arrive whole.
 
 use legato_units::PacketSet;
 use std::collections::VecDeque;
@@ -16,9 +17,9 @@ pub struct Ledger {
     incomplete: VecDeque<(u64, PacketSet)>,
     /// The latest frame of which feedback says anything.
     latest: Option<u64>,
-    /// What the receiver shows is not known.
+    /// The receiver's picture is unknown.
     is_unsure: bool,
-    /// The last frame of which it is known what the receiver shows: its count in the call, and its number.
+    /// The last frame for which the receiver's picture is certain: its count in the call, and its number.
     known: Option<(u64, u16)>,
 }
 
@@ -30,18 +31,18 @@ struct Sent {
     number: u16,
     told: PacketSet,
     came: PacketSet,
-    /// Packets of parity that came: each stands in for one that did not.
+    /// Packets of parity that came: each replaces one that did not.
     parity: PacketSet,
-    /// It needs only a frame that the receiver is known to have.
+    /// It needs only a frame that the receiver has acknowledged.
     from_known: bool,
 }
 
-/// What follows from feedback.
+/// The consequence of feedback.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settled {
-    /// Frames whose every packet is known, in their order.
+    /// Frames of which every packet is reported, in their order.
     pub reports: Vec<(u16, PacketSet)>,
-    /// A packet came that was reported lost before: what was taken to be at the receiver is not.
+    /// A packet came that was reported lost before: the receiver's picture differs from the assumed one.
     pub is_wrong: bool,
     /// Of each frame that is over, known or not: how many of its packets feedback named, and how many of these came.
     pub heard: Vec<(u8, u8)>,
@@ -80,13 +81,13 @@ impl Ledger {
         self.is_unsure
     }
 
-    /// The last frame of which it is known what the receiver shows, by its count in the call.
+    /// The last frame for which the receiver's picture is certain, by its count in the call.
     pub fn known(&self) -> Option<u64> {
         self.known.map(|(sequence, _)| sequence)
     }
 
-    /// Whether nothing that frames could be predicted from is known, nor will be by what is on its way; `next` is the
-    /// number of the next frame.
+    /// Whether there is no settled frame to predict from, nor will be one by packets on their way; `next` is the number
+    /// of the next frame.
     pub fn is_lost(&self, next: u16) -> bool {
         let reaches = |(_, known): (u64, u16)| next.wrapping_sub(known) <= u16::from(MOST_DISTANCE);
         self.is_unsure && !self.known.is_some_and(reaches) && !self.frames.iter().any(|sent| sent.from_known)
@@ -172,14 +173,14 @@ mod tests {
         let mut ledger = Ledger::default();
         (0..4).for_each(|n| ledger.push(n, n as u16, 2, false));
         assert_eq!(ledger.take(whole(0)).reports.len(), 1);
-        // Of frame 1 only half is known.
+        // Only half of frame 1 is reported.
         let passed_over = ledger.take([(1, 0, true), (2, 0, true), (2, 1, true)]);
         assert_eq!((passed_over.reports, passed_over.heard), (vec![], vec![(1, 1), (2, 2)]));
         assert!(ledger.is_unsure());
         ledger.push(4, 4, 2, true);
         ledger.push(5, 5, 2, true);
         assert_eq!(ledger.take(whole(3)).reports, []);
-        // Half of it was concealed by a picture that is not known.
+        // Half of it was concealed by an unknown picture.
         assert_eq!(ledger.take([(4, 0, true), (4, 1, false)]).reports, []);
         assert!(ledger.is_unsure());
         assert_eq!(ledger.take(whole(5)).reports, [(5, of(&[0, 1]))]);
@@ -203,14 +204,14 @@ mod tests {
         ledger.push(3, 3, 2, true);
         ledger.take(whole(3));
         assert!(!ledger.is_unsure() && !ledger.is_lost(4));
-        // Unsure again, and what is known is further back than frames reach.
+        // Unsure again, and the last settled frame is further back than references reach.
         ledger.push(4, 4, 2, false);
         ledger.push(5, 5, 2, false);
         ledger.take(whole(5));
         assert!(ledger.is_unsure() && !ledger.is_lost(35) && ledger.is_lost(36));
     }
 
-    /// Parity stands in for a packet that is lost, whatever else is known; the same report twice counts once.
+    /// Parity replaces a lost packet in any case; the same report twice counts once.
     #[test]
     fn parity_makes_a_frame_whole() {
         let mut ledger = Ledger::default();

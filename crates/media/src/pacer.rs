@@ -133,7 +133,7 @@ impl Pacer {
         }
     }
 
-    /// Obey a decision; `in_flight` is what is sent and not reported.
+    /// Obey a decision; `in_flight` is the bytes sent and not yet reported.
     pub fn obey(&mut self, now: Timestamp, decision: &Decision, in_flight: DataSize) {
         self.set_in_flight(decision, in_flight);
         if decision.pacing.padding_rate != self.padding.rate {

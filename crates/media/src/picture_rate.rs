@@ -1,6 +1,6 @@
-//! The actual picture rate of an encoder, for its rate control: it shares the bitrate out among the pictures of a
-//! second, and if every other one is skipped it would otherwise send half of it. libwebrtc reports it to its encoders
-//! too.
+//! The actual picture rate of an encoder, for its rate control. An encoder shares the bitrate out among the pictures of
+//! a second; if every other one is skipped it would otherwise send half of it. As in libwebrtc, the encoder learns this
+//! rate.
 
 use legato_units::{TimeDelta, Timestamp};
 use std::collections::VecDeque;
@@ -20,8 +20,8 @@ pub struct PictureRate {
 const WINDOW: TimeDelta = TimeDelta::from_millis(1_000);
 /// … once pictures span this much of it.
 const LEAST_SPAN: TimeDelta = TimeDelta::from_millis(500);
-/// The rate last returned stands while it is off by less than this share: encoders would be reconfigured for nothing.
-/// It must be small: each picture gets that error for as long as it lasts.
+/// The last returned rate holds while it is off by less than this share: encoders would be reconfigured for nothing. It
+/// must be small: each picture gets that error for as long as it lasts.
 const SLACK: f32 = 0.005;
 
 impl PictureRate {

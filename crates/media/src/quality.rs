@@ -1,10 +1,9 @@
 //! Picture quality: luma PSNR and SSIM, one definition for all of Legato.
 //!
-//! SSIM is [wang2004]'s: a Gaussian window of 11 x 11, sigma 1.5, K1 = 0.01, K2 = 0.03, L = 255,
-//! on luma, averaged over the positions where the window lies inside the picture; in dB it is
-//! -10 log10(1 - SSIM). A call's quality is the mean of the per-frame dB over rendered frames: the
-//! mean of dB values, never the dB of a mean. The viewer's quality during a freeze is
-//! [`crate::Decoder::frozen`]; counting frozen time is up to the metrics.
+//! SSIM is [wang2004]'s: a Gaussian window of 11 x 11, sigma 1.5, K1 = 0.01, K2 = 0.03, L = 255, on luma. It is
+//! averaged over the positions where the window lies inside the picture; in dB it is -10 log10(1 - SSIM). A call's
+//! quality is the mean of the per-frame dB over rendered frames: the mean of dB values, never the dB of a mean. The
+//! viewer's quality during a freeze is [`crate::Decoder::frozen`]; counting frozen time is up to the metrics.
 
 /// The quality of a displayed picture against the captured one, at the clip's own size.
 #[derive(Clone, Copy, Debug, PartialEq)]

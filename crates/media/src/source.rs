@@ -62,7 +62,7 @@ pub struct Content {
     pub frame_rate: FrameRate,
     /// Distinct pictures, at least 1.
     pub frames: u32,
-    /// What follows the last.
+    /// The part after the last one.
     pub playback: Playback,
     /// Mean absolute luma difference of each picture to the one before it, 8-bit steps; one per
     /// picture, or empty if nothing was measured.
@@ -193,7 +193,7 @@ impl Source {
         frame
     }
 
-    /// What it shows.
+    /// Its content.
     pub fn content(&self) -> &Content {
         &self.content
     }

@@ -1,4 +1,4 @@
-//! What is on display, and its quality as the camera goes on.
+//! The picture on display, and its quality as the camera goes on.
 
 use crate::{EncodedFrame, Profile, Quality, SourceFrame};
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! The decoder of the hybrid codec: any packets of a frame give a picture, and damage lasts until the sender has heard of
 //! the loss and corrected it, as measured (docs/reference/profile-format.md).
 //!
-//! Damage adds up in 1 - SSIM and in the squared error. What was lost in frame t is *drift*: frames inherit it as long as
-//! the encoder predicts them from a picture that it believes whole. From the first frame on whose encoder knew
-//! of t ([`crate::encoder::Acknowledged`]), both ends predict from the damaged picture, and what is left of the damage is
-//! corrected within the frames' budgets, as far as the frames' packets arrive.
+//! Damage adds up in 1 - SSIM and in the squared error. The damage of frame t is *drift*: frames inherit it as long as
+//! the encoder predicts them from a picture that it believes whole. From the first frame on whose encoder knew of t
+//! ([`crate::encoder::Acknowledged`]), both ends predict from the damaged picture. Later frames then correct the rest
+//! of the damage within their budgets, as far as their packets arrive.
 //!
 //! Damage was measured in pictures that were whole before. In a picture that is damaged already, new damage is exp(-D / C)
 //! times as large: D is the damage there is, C that of showing the picture of a second before instead.
@@ -27,9 +27,9 @@ pub struct Hybrid {
     last: Option<u64>,
     /// The share of the known damage that a whole frame leaves, in [0, 1].
     later: f32,
-    /// What is left of the damage of frames of which the encoder has not heard.
+    /// The rest of the damage of frames of which the encoder has not heard.
     drift: VecDeque<(u64, Damage)>,
-    /// What is left of the damage it knows of.
+    /// The rest of the damage that the encoder has heard of.
     known: Damage,
     /// The last frame decoded as it would look if nothing had been lost.
     clean: Option<Quality>,
@@ -60,8 +60,8 @@ impl Hybrid {
         Self { later, ..self }
     }
 
-    /// The damage is passed on to the next frame, of which a share of the packets is lost: what they would have
-    /// corrected stays.
+    /// The damage is passed on to the next frame, of which a share of the packets is lost: their corrections are
+    /// missing.
     fn pass_on(&mut self, inherited: &Inherited, ratio: f32) {
         let later = Damage { dissimilarity: self.later, mse: self.later };
         self.known = self.known.scaled(uncorrected(later, ratio));
@@ -115,7 +115,7 @@ impl Hybrid {
         self.missed = self.clean.map(|clean| (encoded.frame, self.damage().applied_to(clean)));
     }
 
-    /// What a frame, decoded in part, shows of the damage before it and of its own.
+    /// The damage that a frame, decoded in part, shows: the earlier one and the new one.
     fn advance(&mut self, tables: &HybridTables, encoded: &EncodedFrame, ratio: f32) {
         let (sequence, content, level) = (encoded.sequence, encoded.content, encoded.qp);
         let inherited = tables.inherited(level);
@@ -191,7 +191,7 @@ impl Decoder for Hybrid {
     }
 }
 
-/// What is left of damage of which a whole frame would leave `share`, if so much of the frame is lost.
+/// The rest of damage of which a whole frame would leave `share`, if so much of the frame is lost.
 fn uncorrected(share: Damage, ratio: f32) -> Damage {
     let left = |share: f32| share * (1.0 - ratio) + ratio;
     Damage { dissimilarity: left(share.dissimilarity), mse: left(share.mse) }
@@ -212,9 +212,10 @@ fn gained(before: Quality, now: Quality) -> Damage {
     Damage { dissimilarity: fallen(before.ssim_db, now.ssim_db), mse: 65_025.0 * fallen(before.psnr_db, now.psnr_db) }
 }
 
-/// The share of the known damage that a whole frame leaves to the next: fitted to SSIM on the clips yes, lrwp9a and night
-/// under loss (`python -m legato_studies.codecs.hybrid_fit`, docs/measured/codec-truth.md), and used for the squared error too. Each
-/// profile has a share of its own, of streams that are intact otherwise; there the encoder corrects faster.
+/// The share of the known damage that a whole frame leaves to the next: fitted to SSIM on the clips yes, lrwp9a and
+/// night under loss (`python -m legato_studies.codecs.hybrid_fit`, docs/measured/codec-truth.md), and used for the
+/// squared error too. Each profile has its share, of streams that are intact otherwise; there the encoder corrects
+/// faster.
 const LATER: f32 = 0.77;
 /// The age in frames of the stale picture: a second at 30 frames per second.
 const STALE_FRAMES: u64 = 30;
@@ -283,14 +284,14 @@ mod tests {
         assert_close(&damages(&unreported), &[0.0, 0.1, 0.08, 0.064, 0.0512]);
     }
 
-    /// A later report means longer drift: what was drift in frame 4 is 0.4 of it in frame 5.
+    /// A later report means longer drift: the drift of frame 4 is 0.4 of it in frame 5.
     #[test]
     fn a_report_that_takes_longer_lets_the_damage_be_seen_longer() {
         let late = [(0.0, None), (0.5, None), (0.0, Some(0)), (0.0, Some(0)), (0.0, Some(0)), (0.0, Some(1))];
         assert_close(&damages(&late), &[0.0, 0.1, 0.08, 0.064, 0.0512, 0.02048]);
     }
 
-    /// Frame 2 is hit too: it inherits half of 0.1 and has 0.1 of its own. Frame 4 knows of the first alone.
+    /// Frame 2 is hit too: it inherits half of 0.1 and adds 0.1. Frame 4 knows of the first alone.
     #[test]
     fn hits_add_up_and_are_reported_one_by_one() {
         let frames = [(0.0, None), (0.5, None), (0.5, None), (0.0, None), (0.0, Some(1))];
@@ -373,8 +374,8 @@ mod tests {
         assert_eq!(decoder.damage(), Damage::default());
     }
 
-    /// Frame 3 knows of frame 1, of which 0.08 is left, but half of it is lost: half of the 0.08 stays, 0.4 of the other
-    /// half, and frame 3's own 0.1; then 0.77 and 0.8 per frame.
+    /// Frame 3 knows of frame 1, of which 0.08 is left, but half of frame 3 is lost. So half of the 0.08 stays, and 0.4
+    /// of the other half, and frame 3 adds 0.1; then 0.77 and 0.8 per frame.
     #[test]
     fn what_a_lost_packet_would_have_corrected_stays() {
         let frames = [(0.0, None), (0.5, None), (0.0, Some(0)), (0.5, Some(1)), (0.0, Some(2))];
@@ -382,7 +383,8 @@ mod tests {
         assert_close(&damages(&frames), &[0.0, 0.1, 0.08, known + 0.1, 0.77 * known + 0.08]);
     }
 
-    /// From 10 to 20 dB, 1 - SSIM falls by 0.09: half the frame lost keeps 0.045 of it, besides the 0.1 of the table.
+    /// From 10 to 20 dB, 1 - SSIM falls by 0.09: half the frame lost keeps 0.045 of it, in addition to the 0.1 of the
+    /// table.
     #[test]
     fn half_of_a_frame_brings_half_of_its_gain() {
         let (tables, mut decoder) = (HybridTables::example(), example());

@@ -1,8 +1,7 @@
-//! Decoder models: what arrived of a frame goes in, what the viewer sees comes out.
+//! Decoder models turn the packets of a frame that arrived into the viewer's picture.
 //!
-//! A decoder follows `sequence`: a gap means that frames were lost or given up, and the effect on
-//! later frames depends on the kind of decoder: `strict` shows nothing until a key frame, `sliced`
-//! and `loss_tolerant` go on with damage.
+//! A decoder follows `sequence`: a gap means that frames were lost or given up. The effect on later frames depends on
+//! the kind of decoder: `strict` shows nothing until a key frame, `sliced` and `loss_tolerant` go on with damage.
 
 mod display;
 pub mod hybrid;

@@ -1,7 +1,6 @@
-//! The trace-driven source of RFC 8593, section 6: frame sizes logged from a real encoder at a
-//! ladder of bitrates, interpolated between its rungs; and the hybrid of section 7, which
-//! responds to a large change of target as the statistical model does. It has no pixels, so its
-//! frames carry no quality.
+//! The trace-driven source of RFC 8593, section 6: frame sizes logged from a real encoder at a ladder of bitrates,
+//! interpolated between its rungs. Also the hybrid of section 7, which responds to a large change of target as the
+//! statistical model does. It has no pixels, so its frames carry no quality.
 
 use super::statistical::{self, HoldOff, Transient};
 use super::{EncodedFrame, Encoder, EncoderBudget};
@@ -212,8 +211,8 @@ mod tests {
         FrameTraces::parse(&[("high", 600_000, &high), ("low", 200_000, &remarks)]).unwrap()
     }
 
-    /// [rfc8593] §6.2.1, worked by hand: 300 kbit/s lies a quarter of the way from 200 to 600, so frame 5 has
-    /// 1005 + (3005 - 1005) / 4 = 1505 bytes; at 100 kbit/s it has half of 1005, at 1200 twice 3005.
+    /// [rfc8593] §6.2.1, worked by hand: 300 kbit/s lies a quarter of the way from 200 to 600, so frame 5 has 1005 +
+    /// (3005 - 1005) / 4 = 1505 bytes. At 100 kbit/s it has half of 1005, at 1200 twice 3005.
     #[test]
     fn sizes_are_interpolated_within_the_ladder_and_scaled_outside() {
         let traces = ladder();

@@ -1,8 +1,8 @@
-//! The encoder of the hybrid codec as calls drive it (docs/concepts/hybrid-codec.md): each frame meets its budget, packets are the
-//! codec's own, and what feedback says of them decides from which of the receiver's pictures the next frame is predicted.
+//! The encoder of the hybrid codec as calls drive it (docs/concepts/hybrid-codec.md). Each frame meets its budget, and
+//! packets are the codec's. Feedback decides from which of the receiver's pictures the next frame is predicted.
 //!
 //! A profile holds the clip at constant budgets. Where the budget changes, the picture follows: part of it within a few
-//! frames, where it moves; the rest within a second or more, since what stands still stays as it is (`Standing`).
+//! frames, where it moves; the rest within a second or more, since a still background is not coded again (`Standing`).
 //!
 //! Calls add copies of motion where many bytes are lost (`legato_hybrid::Resilience`). Profiles were measured without any,
 //! so frames have none here, and where so much is lost a call's picture is better than the model says.
@@ -28,7 +28,7 @@ pub struct Hybrid {
     last_bytes: u32,
     last_packets: u8,
     ledger: Ledger,
-    /// What was taken to be at the receiver is not.
+    /// A frame assumed to be at the receiver is not.
     is_wrong: bool,
 }
 
@@ -89,7 +89,7 @@ impl Encoder for Hybrid {
             cell
         } else {
             if distance > 1 {
-                // Measured as such: what was on display just before plays no part.
+                // Measured as such: the previous picture plays no part.
                 self.standing = Standing::at(level - tables.distance_cost(level, distance));
             } else {
                 self.standing.follow(level);
@@ -146,8 +146,8 @@ impl Encoder for Hybrid {
     }
 }
 
-/// The level of the picture on display, in two parts: what is coded anew in a few frames, and what stays. Each moves by a
-/// share of what is left to the level that the budget is worth.
+/// The level of the picture on display, in two parts: the area that is coded anew in a few frames, and the area that
+/// stays. Each moves by a share of its distance to the level that the budget is worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Standing {
     fast: f32,
@@ -245,8 +245,8 @@ mod tests {
         assert!((15.0..16.5).contains(&shown[0]) && (shown[59] - 15.0).abs() < 0.15, "{shown:?}");
     }
 
-    /// From level 0 to 4: after one frame the fast part is at 0.48 * 4 = 1.92 and the slow one at 0.192, of which 37 and
-    /// 63 %; down from 4 to 0: 4 * 0.55 = 2.2 and 4 * 0.973 = 3.892.
+    /// From level 0 to 4: after one frame the fast part is at 0.48 * 4 = 1.92 and the slow one at 0.192, of which 37
+    /// and 63 %. Down from 4 to 0: 4 * 0.55 = 2.2 and 4 * 0.973 = 3.892.
     #[test]
     fn a_picture_follows_its_budget_in_two_parts() {
         let mut standing = Standing::at(0.0);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     /// Each frame has four packets. Of frame 1 feedback reports one, then all of frame 2: frame 4 is predicted from
-    /// frame 0, and so is the next one until frame 4 is known to be whole.
+    /// frame 0, and so is the next one until a report says that frame 4 is whole.
     #[test]
     fn after_a_lost_feedback_frames_are_predicted_from_the_last_known_one() {
         let (mut encoder, mut source) = encoder();

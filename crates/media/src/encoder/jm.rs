@@ -3,14 +3,14 @@
 //!
 //! It believes that a frame's bits over the mean absolute difference (MAD) of its residual are a quadratic of one over
 //! the quantiser step. Per predicted frame it takes the bits that would bring a virtual buffer, drained at the bitrate,
-//! to its target level, predicts the MAD from the last frame's, and solves the quadratic for the step, at most two
+//! to its target level. It predicts the MAD from the last frame's, and solves the quadratic for the step, at most two
 //! quantisers from the last frame's. Key frames, and the first frame after one, have the group's own quantiser,
 //! whatever the bitrate then is. Nothing is corrected inside a frame: a target that moves fast is followed two
 //! quantisers, some quarter of a frame's bits, at a time.
 //!
 //! Not the JM's: residual and headers are unknown here. The MAD is the cost of x264's lookahead per pixel, a residual
-//! after motion compensation at half size, which unlike the JM's does not grow with a coarser reference; all bits
-//! count as those of the residual. The tables are x264's, with its rate-distortion decisions.
+//! after motion compensation at half size. Unlike the JM's it does not grow with a coarser reference; all bits count as
+//! residual. The tables are x264's, with its rate-distortion decisions.
 //!
 //! Controllers are given this MAD as a picture's complexity.
 //!
@@ -182,7 +182,7 @@ impl RateControl {
         let left = f64::from(self.gop_frames.saturating_sub(1 + self.predicted).max(1));
         // [li2003] eq. (9): f~ = u / F + gamma (S - B), never negative.
         let by_buffer = (self.channel_bits + GAMMA * (self.level_bits - self.buffer_bits)).max(0.0);
-        // [li2003] eq. (11): f^ = T_r / N_r, the share of what is left of the group.
+        // [li2003] eq. (11): f^ = T_r / N_r, the share of the bits left in the group.
         let by_rest = self.channel_bits - self.buffer_bits / left;
         // [li2003] eq. (12): f = beta f^ + (1 - beta) f~; no less than what keeps the buffer from running dry.
         (BETA * by_rest + (1.0 - BETA) * by_buffer).max(self.channel_bits - self.buffer_bits)

@@ -26,8 +26,8 @@ pub trait Encoder: Send {
     /// Code `frame` within `budget`. `now` never goes back.
     fn encode(&mut self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> EncodedFrame;
 
-    /// As [`Encoder::encode`], for an encoder that works beside the call, as real ones do: `None` means that the
-    /// frame comes later, by `SenderInput::Encoded`, or never, if the encoder is still busy with another.
+    /// As [`Encoder::encode`], for an encoder that works in parallel with the call, as real ones do: `None` means that
+    /// the frame comes later, by `SenderInput::Encoded`, or never, if the encoder is still busy with another.
     fn begin(&mut self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
         Some(self.encode(now, frame, budget))
     }
@@ -104,7 +104,7 @@ pub struct EncodedFrame {
     pub qp: f32,
     /// Coded size without packet headers.
     pub size: DataSize,
-    /// This many bytes come first and go in a packet of their own, such as H.264's parameter sets; 0: none.
+    /// This many bytes come first and go in a separate packet, such as H.264's parameter sets; 0: none.
     pub head_bytes: u16,
     /// Decodable without any other frame.
     pub keyframe: bool,

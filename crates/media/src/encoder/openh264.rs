@@ -1,13 +1,12 @@
 //! OpenH264 in bitrate mode without frame dropping, modelled from its behaviour, driving the
 //! measured tables of a profile instead of a codec.
 //!
-//! It assumes that bits times quantiser step, corrected for how much the picture changed, stay what
-//! they were in the last frames. Per frame it shares out the bits left of a group of eight; takes the
-//! quantiser that this assumption gives, within 3 below and 5 above the last frame's, or 3 above it if
-//! nothing is left of a group; and inside the frame moves the quantiser from group to group of
-//! macroblock rows by how far the remaining bits fall short of the plan. That second loop makes it
-//! track its target within a frame or two; it starts slowly, so that after a large key frame, when each
-//! frame starts 3 coarser, frames stay below the minimum share for a second.
+//! It assumes that bits times quantiser step, corrected for the change of the picture, stay as in the last frames. Per
+//! frame it shares out the bits left of a group of eight. It takes the quantiser that this assumption gives, within 3
+//! below and 5 above the last frame's, or 3 above it if nothing is left of a group. Inside the frame it moves the
+//! quantiser from group to group of macroblock rows by how far the remaining bits fall short of the plan. That second
+//! loop makes it track its target within a frame or two. It starts slowly: after a large key frame each frame starts 3
+//! coarser, so frames stay below the minimum share for a second.
 //!
 //! Missing: temporal and spatial layers, frame dropping, screen content, padding. A profile does not
 //! say where in a picture its bits are: most are assumed to be in the middle rows, as with a person in
@@ -199,7 +198,7 @@ impl RateControl {
             if group > 0 {
                 qp = (qp + qp_step(left, left + used - planned)).clamp(range.0, range.1);
             }
-            // What is left goes to the groups after this one, as OpenH264 counts them; the last gets all of it.
+            // The remaining bits go to the groups after this one, as OpenH264 counts them; the last gets all of them.
             planned = left.max(0.0) / (groups - 1.0 - group as f32).max(1.0);
             used = group_weight(group as f32, groups) * costs.at(qp, |qp| exp2(size_at(qp)) / groups);
             bits += used;
@@ -301,10 +300,10 @@ const MIN_SHARE: f32 = 0.55;
 const MAX_SHARE: f32 = 1.5;
 /// A key frame is planned at this many frames' bits.
 const KEY_FRAMES_WORTH: f32 = 4.0;
-/// How much more the middle groups cost: 1.37 times the mean, the first and the last 0.27. Fitted on nine live streams of
-/// calls (the generated scene, 1280x720): with equal groups the second and the third second after a key frame were off by
-/// 15 and 6 % in size, now by 9 and 4, and quantisers later by 1.5, now by 0.5. A higher value (1.4) fits those better
-/// still, and small pictures worse.
+/// How much more the middle groups cost: 1.37 times the mean, the first and the last 0.27. Fitted on nine live streams
+/// of calls (the generated scene, 1280x720). With equal groups the second and the third second after a key frame were
+/// off by 15 and 6 % in size, now by 9 and 4. Later quantisers were off by 1.5, now by 0.5. A higher value (1.4) fits
+/// those better still, and small pictures worse.
 const MIDDLE: f32 = 1.1;
 /// OpenH264's own limits for camera video.
 const QP_MIN: f32 = 12.0;
@@ -322,8 +321,9 @@ const FIRST_KEY_QP: [[f32; 5]; 4] = [
 const KEY_QP_RANGE: [(f32, f32); 5] = [(28.0, 40.0), (25.0, 37.0), (24.0, 36.0), (23.0, 35.0), (22.0, 34.0)];
 
 // Fitted on live streams of Foreman and a webcam signer, two schedules each. The bits left to code after a finer
-// reference: right after a key frame, on the generated scene of calls; otherwise on the first frames after sixteen falls
-// of the target to a quarter, on seven clips, where 0.12 alone made them 25 % too small.
+// reference. Right after a key frame they were fitted on the generated scene of calls. Otherwise they were fitted on
+// the first frames after sixteen falls of the target to a quarter, on seven clips, where 0.12 alone made them 25 % too
+// small.
 /// Scatter of a frame's log2 size: 0.41 times this is its deviation, 0.16. The loop over groups answers it.
 const SCATTER_LOG2: f32 = 0.4;
 /// The largest deviation of a frame's size that the loop cannot answer: which rows have the bits differs from frame to

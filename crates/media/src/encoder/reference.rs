@@ -16,14 +16,14 @@ pub(super) struct Carry {
     pub size_log2_per_qp: f32,
     /// The same for each QP by which they were finer.
     pub fresh_log2_per_qp: f32,
-    /// The same for each QP by which the last second or so was finer: what is on display is good enough to be kept.
+    /// The same for each QP by which the last second or so was finer: the picture on display is good enough to be kept.
     pub finer_log2_per_qp: f32,
-    /// What is added to that right after a key frame, and fades as the last second does.
+    /// Added to that right after a key frame; it fades as the last second does.
     pub key_log2_per_qp: f32,
     /// A key frame looks as if its quantiser had been this much finer: it leaves less to the frames after it.
     pub key_finer_qp: f32,
-    /// Extra bits for refining coarser frames, for each QP, in frames of typical size: even a picture in
-    /// which nothing moved is coded again if it may be finer than what is on display.
+    /// Extra bits for refining coarser frames, for each QP, in frames of typical size: even a picture in which nothing
+    /// moved is coded again if it may be finer than the one on display.
     pub refining_per_qp: f32,
     /// SSIM in dB for each QP by which recent frames were finer.
     pub fast_db_per_qp: f32,
@@ -63,7 +63,7 @@ impl Reference {
         let gained = carry.fast_db_per_qp * (qp - self.fast_qp) + carry.slow_db_per_qp * (qp - self.slow_qp);
         gained.clamp(-MAX_DB, MAX_DB)
     }
-    /// A frame was coded at `qp`; a key frame forgets what was before.
+    /// A frame was coded at `qp`; a key frame forgets earlier frames.
     #[inline]
     pub(super) fn update(&mut self, carry: &Carry, qp: f32, keyframe: bool) {
         if keyframe {

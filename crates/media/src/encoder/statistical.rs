@@ -188,7 +188,8 @@ pub(super) struct HoldOff {
 
 impl HoldOff {
     /// [rfc8593] §5.1: "when the encoder has reacted to a rate-change request at time t, it will simply ignore all
-    /// subsequent rate-change requests until time t+tau_v". What is asked for then counts; nothing is made up for.
+    /// subsequent rate-change requests until time t+tau_v". The target at that time counts; the source makes up for
+    /// nothing.
     pub(super) fn permits(&self, now: Timestamp, config: &Config) -> bool {
         let tau_v = TimeDelta::from_millis(i64::from(config.reaction_ms));
         self.reacted.is_none_or(|at| now >= at + tau_v)
@@ -253,8 +254,8 @@ mod tests {
         sizes
     }
 
-    /// [rfc8593] §5.2, worked by hand: at 960 kbit/s and 30 fps a frame is 4,000 bytes; a
-    /// transient of 8 frames is 32,000 bytes, of which 3.24 x 4,000 come first and 7 x 2,720 after.
+    /// [rfc8593] §5.2, worked by hand: at 960 kbit/s and 30 fps a frame is 4,000 bytes. A transient of 8 frames is
+    /// 32,000 bytes, of which 3.24 x 4,000 come first and 7 x 2,720 after.
     #[test]
     fn a_transient_keeps_the_bitrate_over_its_frames() {
         let sizes = sizes(&[(8, 960)]);
@@ -262,8 +263,9 @@ mod tests {
         assert!(sizes[1..].iter().all(|&size| size == 2_720), "{sizes:?}");
     }
 
-    /// [rfc8593] §5.1, worked by hand: tau_v = 200 ms and 30 fps: the target falls at 1.0 s after a long calm, and the frame
-    /// of 1.0 s is the burst of the new rate, 3.24 · 2,000 B. A second change at 1.1 s (frame 33) is heard by the frame of
+    /// [rfc8593] §5.1, worked by hand: tau_v = 200 ms and 30 fps. The target falls at 1.0 s after a long calm, and the
+    /// frame of 1.0 s is the burst of the new rate, 3.24 · 2,000 B. A second change at 1.1 s (frame 33) is heard by the
+    /// frame of
     /// 1.2 s (frame 36) with the value it has then: 240 kbit/s, 3.24 · 1,000 B.
     #[test]
     fn a_reaction_comes_at_once_and_others_are_ignored_for_a_while() {

@@ -1,11 +1,10 @@
 //! Versions of a frame around the last one kept: how [fouladi2018] has its encoder search for the
 //! frame size that the network takes at the moment.
 //!
-//! There a functional codec, whose state is a value, codes each picture twice, slightly finer and
-//! slightly coarser than the last frame sent, and the sender keeps one of the two, or neither. Here
-//! the state of every model is a value too: a copy of it codes a version, and the encoder itself
-//! codes the version that is kept again. Missing: coding against any state the receiver is known to
-//! have.
+//! There a functional codec, whose state is a value, codes each picture twice, slightly finer and slightly coarser than
+//! the last frame sent, and the sender keeps one of the two, or neither. Here the state of every model is a value too:
+//! a copy of it codes a version, and the encoder itself codes the version that is kept again. Missing: coding against
+//! any state that the receiver has acknowledged.
 
 /// Which version of a frame to code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

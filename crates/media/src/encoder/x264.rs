@@ -1,12 +1,11 @@
 //! x264 in average-bitrate mode with a VBV, zero latency, one thread: the rate control modelled
 //! from its behaviour, driving the measured tables of a profile instead of a codec.
 //!
-//! It assumes that a frame's bits times its quantiser scale are proportional to the cost its
-//! lookahead found. Per frame it takes the quantiser that would have met the bitrate over a
-//! decaying window, modulated by the frame's blurred complexity; at most four steps from the last
-//! frame's; raised while the VBV is less than half full or the frame would not fit; and corrected
-//! inside the frame when its rows come out larger than planned. The window decays with the length
-//! of the VBV, which is why a long VBV lags: at 1 s the memory is some 4 s, at 200 ms 0.8 s.
+//! It assumes that a frame's bits times its quantiser scale are proportional to the cost its lookahead found. Per frame
+//! it takes the quantiser that would have met the bitrate over a decaying window, modulated by the frame's blurred
+//! complexity, at most four steps from the last frame's. It raises it while the VBV is less than half full or the frame
+//! would not fit. Inside the frame it corrects it when rows come out larger than planned. The window decays with the
+//! length of the VBV, which is why a long VBV lags: at 1 s the memory is some 4 s, at 200 ms 0.8 s.
 //!
 //! Missing: B-frames, lookahead, macroblock trees, several threads, minimum compression ratios.
 //! Rows of macroblocks are not simulated one by one: one step solves for the correction within a frame.
@@ -310,10 +309,10 @@ impl RateControl {
     /// The frame's mean QP and bits after its rows have corrected the QP it started with, given its
     /// size by QP (log2 bits).
     ///
-    /// Rows get coarser while the frame seems to end above the plan (as long as they are finer than
-    /// without a VBV) or above the plan plus half of what the plan leaves of the VBV. A row finer
-    /// than the same row of the previous frame is expected to cost twice, to be safe: so a frame
-    /// that may become finer mostly stays as coarse as its reference.
+    /// Rows get coarser while the frame seems to end above the plan, as long as they are finer than without a VBV. They
+    /// also do above the plan plus half of the VBV that the plan leaves. A row finer than the same row of the previous
+    /// frame is expected to cost twice, to be safe: so a frame that may become finer mostly stays as coarse as its
+    /// reference.
     #[inline]
     fn settle(&self, kind: Kind, start_qp: f32, reference_qp: f32, size_at: &impl Fn(f32) -> f32) -> (f32, f32) {
         let (room, plan) = (self.room(), self.planned_bits);

@@ -4,7 +4,7 @@ use super::Pacer;
 use legato_control::PacketKind;
 use legato_units::{DataSize, TimeDelta, Timestamp};
 
-/// What was thrown away, and which numbers are free again: no other end has seen them.
+/// The packets thrown away, and the numbers that are free again: no other end has seen them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DroppedFrames {
     /// The number of the first video packet that was dropped.
@@ -122,6 +122,6 @@ mod tests {
         let (mut pacer, now) = waiting();
         assert_eq!(pacer.drop_frames(now, TimeDelta::from_millis(90)), None);
         assert!(pacer.drop_frames(now, TimeDelta::ZERO).is_some());
-        assert_eq!(pacer.drop_frames(now, TimeDelta::ZERO), None, "what has begun goes on");
+        assert_eq!(pacer.drop_frames(now, TimeDelta::ZERO), None, "a frame that has begun goes on");
     }
 }

@@ -18,7 +18,7 @@ pub struct HybridTables {
     log2_budgets: Vec<f32>,
     /// The same of key frames.
     log2_key_budgets: Vec<f32>,
-    /// Frames at constant budgets; in place of quantisers stand levels, `LEVEL_STEP` apart.
+    /// Frames at constant budgets; levels, `LEVEL_STEP` apart, replace quantisers.
     pub inter: LevelTable,
     /// Key frames, a row every `key_stride` pictures.
     pub key: LevelTable,
