@@ -238,8 +238,8 @@ impl<P: Send> Path<P> {
         self.stages.iter().all(|stage| matches!(stage, PathStage::Eager(stage) if !stage.marks()))
     }
 
-    /// When a packet that enters at `now` comes out, [`Timestamp::MAX`] where it waits for a link that never sends
-    /// again: the same as [`Path::push`], but the caller keeps the packet, and what comes out comes out in the order it
+    /// The time at which a packet that enters at `now` comes out, or [`Timestamp::MAX`] if it waits for a link that
+    /// never sends again. Like [`Path::push`], but the caller keeps the packet, and packets come out in the order they
     /// entered. Only if [`Path::is_eager`].
     ///
     /// # Errors
@@ -357,7 +357,7 @@ impl<P: Send> Path<P> {
 
     #[inline(never)]
     fn pop_lazy(&mut self, now: Timestamp) -> Option<Delivered<P>> {
-        // Exits are in order, so what a stage still holds comes out after what is decided.
+        // Exits are in order, so packets that a stage still holds come out after the decided ones.
         if self.exits.front().is_none_or(|exit| exit.at > now) {
             self.settle(now);
         }
@@ -367,7 +367,7 @@ impl<P: Send> Path<P> {
         delivered
     }
 
-    /// Let every stage do what is due. First to last: what one releases enters those after it.
+    /// Let every stage process its due packets. First to last: what one releases enters those after it.
     fn settle(&mut self, now: Timestamp) {
         for n in 0..self.lazy.len() {
             let index = self.lazy[n];

@@ -30,7 +30,7 @@ enum Kind {
     Aggregation(i64, u32),
     /// Rate in kbit/s, burst in bytes.
     Policer(u64, u64),
-    /// The same, and what may wait in bytes.
+    /// The same, and the queue's limit in bytes.
     TokenBucket(u64, u64, u64),
 }
 

@@ -2,8 +2,8 @@
 
 use legato_units::{DataRate, TimeDelta, Timestamp};
 
-/// A link is dead in each second whose mean capacity is below 50 kbit/s: at 30 frames per second the headers of one
-/// packet per frame take a third of that, and the rest is no video.
+/// A link is dead in each second whose mean capacity is below 50 kbit/s. At 30 frames per second the headers of one
+/// packet per frame take a third of that, and the rest is too little for video.
 pub const DEAD_BELOW: DataRate = DataRate::from_kbps(50);
 /// The capacity is taken in means over this.
 pub const DEAD_TIME_BIN: TimeDelta = TimeDelta::from_millis(100);

@@ -1,8 +1,8 @@
 //! Delivery opportunities, as in Mahimahi's link emulator (Netravali et al., USENIX ATC 2015).
 //!
-//! A trace lists milliseconds; at each a link may send 1,500 bytes. Several small packets share one
-//! opportunity, a large packet takes several, and what is unused is lost. After its last millisecond
-//! the trace starts again. A packet that arrives at the very instant of an opportunity may use it.
+//! A trace lists milliseconds; at each a link may send 1,500 bytes. Several small packets share one opportunity, a
+//! large packet takes several, and unused bytes are lost. After its last millisecond the trace starts again. A packet
+//! that arrives at the very instant of an opportunity may use it.
 
 use super::{Capacity, CapacityError, Cut, MAX_DURATION, MAX_RATE, MAX_SEGMENTS, wire_bytes};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
@@ -203,7 +203,7 @@ impl Capacity for Mahimahi {
         Timestamp::from_nanos(self.at)
     }
 
-    /// The mean over the 200 ms around the instant: opportunities have no rate of their own.
+    /// The mean over the 200 ms around the instant: a single opportunity has no rate.
     fn rate_at(&self, at: Timestamp) -> DataRate {
         let from = Timestamp::from_nanos((at.as_nanos() - 100 * MS).max(0));
         self.mean_rate(from, from.saturating_add(TimeDelta::from_millis(200)))

@@ -1,8 +1,8 @@
 //! How fast a bottleneck sends, over time.
 //!
-//! The data of a capacity (a table of rates, a list of delivery opportunities) is immutable and
-//! shared behind an `Arc`, so that a hundred thousand calls of a sweep read one copy; what a call
-//! owns is a cursor of a few words that only moves forward.
+//! The data of a capacity (a table of rates, a list of delivery opportunities) is immutable and shared behind an `Arc`,
+//! so that a hundred thousand calls of a sweep read one copy. A call owns only a cursor of a few words, which moves
+//! forward.
 
 mod constant;
 mod dead_time;

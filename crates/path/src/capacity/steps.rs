@@ -4,7 +4,7 @@ use super::{Capacity, CapacityError, Cut, MAX_DURATION, MAX_RATE, MAX_SEGMENTS, 
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use std::sync::Arc;
 
-/// What follows the last step.
+/// The rule after the last step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterLast {
     /// The last rate, forever.
@@ -20,7 +20,7 @@ pub struct RateSteps {
     starts: Vec<i64>,
     /// Its rate, in bit/s.
     rates: Vec<u64>,
-    /// What was delivered before it, in bit/s × ns.
+    /// Delivered before it, in bit/s × ns.
     before: Vec<u128>,
     duration: i64,
     after: AfterLast,
@@ -131,7 +131,7 @@ impl RateSteps {
             AfterLast::Repeat => at - at % self.duration,
         }
     }
-    /// What is delivered in `[0, at)`.
+    /// The amount delivered in `[0, at)`.
     fn total_work(&self, at: i64) -> u128 {
         // Most calls are shorter than the table, and need no division by its length.
         if at < self.duration {

@@ -1,8 +1,8 @@
 //! Networks drawn more widely than in any paper, for policies meant to generalise beyond their paper: 60 s each.
 //!
-//! Papers draw rates that jump every few seconds at most, within a factor of ten, over lossy paths; a policy
-//! trained there has never had ample capacity for long, nor seen a link fade, stand still or stop. All
-//! distributions here are ours: domain randomisation, not a model of any kind of access.
+//! Papers draw rates that jump every few seconds at most, within a factor of ten, over lossy paths. A policy trained
+//! there has never had ample capacity for long, nor seen a link that fades, stays constant or stops. All distributions
+//! here are ours: domain randomisation, not a model of any kind of access.
 
 use super::Network;
 use crate::capacity::{AfterLast, RateSteps};

@@ -2,8 +2,8 @@
 //!
 //! The table gives ranges but no laws. [`draw`] draws uniformly. [`draw_as_its_authors`] has the laws of the generator
 //! that its authors published with another simulator (github.com/zxxia/net-rl), whose 50 test networks lie in exactly
-//! these ranges: loss is log-uniform and absent at its low end, the delay is that of one direction, capacities change on
-//! a grid of 0.1 s.
+//! these ranges. Loss is log-uniform and absent at its low end, the delay is that of one direction, capacities change
+//! on a grid of 0.1 s.
 
 use super::{Network, jumping};
 use crate::random::{between, whole};

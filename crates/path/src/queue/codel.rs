@@ -1,8 +1,8 @@
 //! Controlled Delay, RFC 8289.
 //!
-//! A queue is bad when it stands, not when it peaks. CoDel watches how long each packet waited:
-//! once no packet of a whole interval waited less than the target, it drops one, and again after
-//! interval/√n for the n-th, until a packet comes out below the target.
+//! A queue is bad when it persists, not when it peaks. CoDel watches how long each packet waited. Once no packet of a
+//! whole interval waited less than the target, it drops one, and again after interval/√n for the n-th, until a packet
+//! comes out below the target.
 
 use super::fifo::Fifo;
 use super::{Queue, QueueLimit, mark};
@@ -12,7 +12,7 @@ use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 /// Parameters of CoDel; the defaults are those of RFC 8289 section 4.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CoDelConfig {
-    /// The acceptable standing delay: 5 ms.
+    /// The acceptable persistent delay: 5 ms.
     pub target: TimeDelta,
     /// How long it may be exceeded; about a worst-case round trip: 100 ms.
     pub interval: TimeDelta,
@@ -165,15 +165,15 @@ mod tests {
         Packet { size: DataSize::from_bytes(1_000), flow: 0, ecn, payload: n }
     }
 
-    /// A standing queue: one packet in and one out each millisecond, each waiting 50 ms. Returns
-    /// when packets were dropped (or marked), in ms.
+    /// A persistent queue: one packet in and one out per millisecond, each waiting 50 ms. Returns when packets were
+    /// dropped (or marked), in ms.
     fn standing(config: CoDelConfig, ms: i64, ecn: Ecn) -> (Vec<i64>, Vec<i64>) {
         let mut queue = CoDel::new(config);
         let (mut drops, mut marks, mut dropped) = (Vec::new(), Vec::new(), Vec::new());
         let mut n = 0;
         for now in 0..ms {
             let at = Timestamp::from_millis(now);
-            // Two if one was dropped, so that the queue keeps standing.
+            // Two if one was dropped, so that the queue persists.
             for _ in 0..1 + dropped.len() {
                 assert!(queue.push(at, packet(n, ecn)).is_ok());
                 n += 1;
@@ -188,9 +188,9 @@ mod tests {
         (drops, marks)
     }
 
-    /// [rfc8289] §5.5 and §5.3, worked by hand: target 5 ms, interval 100 ms. The first packet comes out at
-    /// 50 ms having waited 50 ms; 100 ms later the first drop; then after 100/√1, 100/√2, 100/√3,
-    /// 100/√4, … : 250, 320.7, 378.4, 428.4, 473.2, 514.0 ms, each at the next departure.
+    /// [rfc8289] §5.5 and §5.3, worked by hand: target 5 ms, interval 100 ms. The first packet comes out at 50 ms
+    /// having waited 50 ms, the first drop is 100 ms later. The next are after 100/√1, 100/√2, 100/√3, 100/√4, … : 250,
+    /// 320.7, 378.4, 428.4, 473.2, 514.0 ms, each at the next departure.
     #[test]
     fn drops_come_an_interval_after_the_target_is_exceeded_and_then_ever_faster() {
         let (drops, marks) = standing(CoDelConfig::default(), 520, Ecn::NotEct);

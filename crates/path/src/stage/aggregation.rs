@@ -2,8 +2,8 @@
 //! slots.
 //!
 //! The first packet that waits asks for the medium and gets it after a random time, uniform between half of the mean
-//! and one and a half of it; what has come until then leaves at that instant, up to a number of packets. What is left
-//! over asks again. Clumps take no time on the air: the rate is the bottleneck's in front of this stage.
+//! and one and a half of it. The packets that have come until then leave at that instant, up to a number of packets.
+//! The rest asks again. Clumps take no time on the air: the rate is the bottleneck's in front of this stage.
 
 use super::{DropReason, Eager, Stage};
 use crate::Ecn;

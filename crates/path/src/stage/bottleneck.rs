@@ -1,9 +1,10 @@
 //! A drop-tail queue in front of a link, computed when the packet arrives.
 //!
-//! A packet leaves when the link has sent everything before it and then itself: `departure = transmit_end(max(now, last departure), size)`. That
-//! needs no event, only a ring of the waiting packets. The waiting time is known at once too, so a step mark ([`Bottleneck::with_step_mark`]) falls
-//! on the packet that has waited too long, as it would at the queue's end. [`super::QueuedBottleneck`] with a [`crate::queue::DropTail`] does the
-//! same step by step; a test keeps the two equal packet by packet.
+//! A packet leaves when the link has sent everything before it and then itself: `departure = transmit_end(max(now, last
+//! departure), size)`. That needs no event, only a ring of the waiting packets. The stage knows the waiting time at
+//! once too, so a step mark ([`Bottleneck::with_step_mark`]) falls on the packet that has waited too long, as it would
+//! at the queue's end. [`super::QueuedBottleneck`] with a [`crate::queue::DropTail`] does the same step by step; a test
+//! keeps the two equal packet by packet.
 
 use super::Lost;
 use super::burst::{by_size, is_whole, pass_each};
@@ -83,14 +84,14 @@ impl Waiting {
         self.bytes += bytes;
     }
 
-    /// Remove what has left by `now`.
+    /// Remove packets that have left by `now`.
     #[inline(never)]
     fn serve(&mut self, now: Timestamp) {
         let waiting = &self.packets[self.first..];
         let served = waiting.partition_point(|&(start, _)| start <= now);
         self.bytes -= waiting[..served].iter().map(|&(_, bytes)| bytes).sum::<u64>();
         self.first += served;
-        // Move the rest up only if that is less than what has gone.
+        // Move the rest up only if it is smaller than the part that has gone.
         if 2 * self.first >= self.packets.len() {
             self.packets.drain(..self.first);
             self.first = 0;
@@ -138,7 +139,7 @@ impl Eager for Bottleneck {
             self.limit_bytes = self.limit.bytes_at(self.capacity.rate_at(now));
         }
         let bytes = size.as_bytes();
-        // What has left meanwhile matters only once the queue seems full.
+        // Departures meanwhile matter only once the queue seems full.
         if self.is_full(1, bytes) || self.waiting.packets.len() == self.waiting.packets.capacity() {
             self.waiting.serve(now);
             if self.is_full(1, bytes) {
@@ -168,7 +169,7 @@ impl Eager for Bottleneck {
                 return pass_each(self, burst, at, lost);
             }
         }
-        // All find room regardless of what leaves meanwhile.
+        // All find room regardless of departures meanwhile.
         let mut rest = at;
         for (packets, size) in by_size(burst) {
             let (run, behind) = rest.split_at_mut(packets);

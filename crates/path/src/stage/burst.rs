@@ -31,7 +31,7 @@ pub(crate) fn is_whole(at: &[Timestamp], lost: &[Lost]) -> bool {
     lost.is_empty() && at.last().is_none_or(|&last| last != Timestamp::MAX)
 }
 
-/// Take a burst through a stage packet by packet, skipping those that are gone.
+/// Take a burst through a stage packet by packet, skipping packets that are gone.
 #[inline(never)]
 pub(crate) fn pass_each(
     stage: &mut (impl Eager + ?Sized),

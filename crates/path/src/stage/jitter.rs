@@ -1,8 +1,8 @@
 //! Packet delay variation by RFC 8868 section 4.5.2: non-reordering (NR-BPDV).
 //!
 //! A packet n gets z(n) = |clamp(N(0, std²), ±N_STD·std)| (section 4.5.3), or the same shifted to be at least zero, and
-//! never passes its predecessor: j(n) = max(s(n) + z(n), j(n−1) + serial(n−1)), where serial is the time of
-//! the previous packet on the slowest link.
+//! never passes its predecessor. So j(n) = max(s(n) + z(n), j(n−1) + serial(n−1)), where serial is the time of the
+//! previous packet on the slowest link.
 
 use super::Lost;
 use super::burst::{by_size, is_whole, pass_each};

@@ -49,7 +49,7 @@ impl Eager for Loss {
 
     #[inline]
     fn pass(&mut self, burst: &Burst<DataSize>, at: &mut [Timestamp], lost: &mut Vec<Lost>) {
-        // The next loss is known ahead: most bursts come before it.
+        // The next loss is drawn ahead: most bursts come before it.
         if !is_whole(at, lost) || !self.wait.skip(u64::from(burst.packets)) {
             pass_each(self, burst, at, lost);
         }

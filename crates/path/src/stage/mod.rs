@@ -33,9 +33,9 @@ use legato_units::{Burst, DataRate, DataSize, TimeDelta, Timestamp};
 
 /// One stage of a path.
 ///
-/// A stage is either *eager*: it knows a packet's fate when the packet comes (propagation, loss, jitter, a drop-tail queue
-/// of known capacity); or *lazy*: it holds the packet and passes it on when its time has come (CoDel, PIE, reordering).
-/// Eager stages cost no event per packet, which is the source of the simulator's speed.
+/// A stage is *eager* or *lazy*. An eager one knows a packet's fate when the packet comes (propagation, loss, jitter, a
+/// drop-tail queue of given capacity). A lazy one holds the packet and passes it on when its time has come (CoDel, PIE,
+/// reordering). Eager stages cost no event per packet, which is the source of the simulator's speed.
 ///
 /// Times at which packets enter never go back, and neither do the exit times of one stage (except `reorder`,
 /// which is lazy so that they do not either). A lazy stage may get a packet of the *future* from
@@ -69,9 +69,9 @@ pub trait Eager: Stage {
     /// The packet is dropped.
     fn transit(&mut self, now: Timestamp, size: DataSize, ecn: &mut Ecn) -> Result<Timestamp, DropReason>;
 
-    /// The same for a burst: `at` holds when each packet enters and receives when it leaves,
-    /// [`Timestamp::MAX`] for those that do not. Those that did not enter stay so. ECN fields are
-    /// ignored: a path with a stage that marks does not use this.
+    /// The same for a burst: `at` holds when each packet enters and receives when it leaves, [`Timestamp::MAX`] for
+    /// packets that do not. Packets that did not enter keep that value. ECN fields are ignored: a path with a stage
+    /// that marks does not use this.
     fn pass(&mut self, burst: &Burst<DataSize>, at: &mut [Timestamp], lost: &mut Vec<Lost>) {
         pass_each(self, burst, at, lost);
     }

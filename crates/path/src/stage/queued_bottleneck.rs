@@ -1,7 +1,7 @@
 //! Any queue in front of a link, step by step.
 //!
-//! An active queue management decides when a packet is removed, by what waits then; so packets are
-//! held, and the stage has a deadline at the end of each transmission.
+//! An active queue management decides when it removes a packet, by the queue at that time. So the stage holds packets,
+//! and has a deadline at the end of each transmission.
 
 use super::{DropReason, Lazy, Passage, Stage};
 use crate::Packet;
@@ -17,7 +17,7 @@ pub struct QueuedBottleneck<P> {
     /// Packets that come after the next departure, not processed yet.
     arriving: VecDeque<(Timestamp, Packet<P>)>,
     on_wire: Option<(Timestamp, Packet<P>)>,
-    /// What happened and was not fetched yet, in order of time.
+    /// Events not fetched yet, in order of time.
     done: VecDeque<Passage<P>>,
     /// Scratch for what a queue drops while it looks for a packet.
     dropped: Vec<Packet<P>>,

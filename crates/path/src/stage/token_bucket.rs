@@ -1,5 +1,5 @@
-//! A shaper with a token bucket, as Linux's `tbf`: a burst passes at the link's own speed until the bucket is empty,
-//! what follows waits for tokens. A sender that measures the burst believes in a link that it will not have.
+//! A shaper with a token bucket, as Linux's `tbf`: a burst passes at the link's speed until the bucket is empty; later
+//! packets wait for tokens. A sender that measures the burst believes in a link that it will not have.
 //!
 //! A packet leaves once those before it have left and [rfc2697] §3's bucket has tokens for it. The queue is drop-tail.
 

@@ -20,7 +20,7 @@ pub struct VaryingLoss {
     rng: ChaCha8Rng,
     /// −ln(1 − p) of each packet, in [`NAT`]ths; [`u64::MAX`] where p is 1.
     hazard: Current<u64>,
-    /// What is left of the draw.
+    /// The rest of the draw.
     left: u64,
 }
 

@@ -1,5 +1,5 @@
-//! What a trace records of its path beside the capacity: propagation delay and loss over time; for a fitted path also
-//! its queue and the cross traffic.
+//! A trace's records of its path in addition to the capacity: propagation delay and loss over time; for a fitted path
+//! also its queue and the cross traffic.
 
 use super::trace::Sample;
 use super::{Series, Trace};

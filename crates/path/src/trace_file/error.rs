@@ -1,4 +1,4 @@
-//! What is wrong with a trace file, in one line: file, line, key and value.
+//! The fault of a trace file, in one line: file, line, key and value.
 
 use crate::capacity::CapacityError;
 use core::fmt;
@@ -12,7 +12,7 @@ pub enum Error {
     File {
         /// Its path.
         file: String,
-        /// What is wrong, as the end of a sentence about the file.
+        /// The fault, as the end of a sentence about the file.
         reason: String,
     },
     /// It could not be read.
@@ -34,12 +34,12 @@ pub enum Error {
         key: String,
         /// The value found, cut to 40 characters.
         value: String,
-        /// What is wrong, as the end of a sentence about the value.
+        /// The fault, as the end of a sentence about the value.
         reason: String,
     },
 }
 
-/// An [`Error`] before its file is known.
+/// An [`Error`] that does not name its file yet.
 #[derive(Debug)]
 pub(super) struct Fault {
     line: Option<u64>,

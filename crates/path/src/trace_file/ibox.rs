@@ -1,8 +1,9 @@
-//! iBox: the profile of a path, fitted to packet traces of Pantheon ([ibox]): bottleneck, buffer and propagation, all
-//! constant, and the rate of cross traffic in each second, which a UDP sender plays that does not react.
+//! iBox: the profile of a path, fitted to packet traces of Pantheon ([ibox]). It has bottleneck, buffer and
+//! propagation, all constant, and the rate of cross traffic in each second. A UDP sender that does not react plays the
+//! latter.
 //!
 //! Two forms: that of iBox's own files, with an `uplink` and a `downlink` of which `data_flow_direction` was measured;
-//! and that of the files beside Legato, which have the measured one alone.
+//! and that of the files shipped with Legato, which have only the measured one.
 
 use super::error::Fault;
 use super::json;

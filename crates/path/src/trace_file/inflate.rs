@@ -8,7 +8,7 @@ use std::io::Read;
 /// The maximum size of a trace file, plain or inflated: 64 MiB.
 pub const MAX_FILE: usize = 64 << 20;
 
-/// The bytes themselves, or what they inflate to.
+/// The bytes themselves, or their inflated content.
 pub(super) fn inflated(bytes: &[u8]) -> Result<Cow<'_, [u8]>, Fault> {
     let too_large = || Fault::whole("is larger than 64 MiB");
     if bytes.len() > MAX_FILE {

@@ -1,6 +1,5 @@
-//! NYU-METS: iperf's throughput, one row per second. Each row states its unit, and the units change
-//! within a file; where iperf reconnected, its messages stand between the rows, and a new run
-//! begins.
+//! NYU-METS: iperf's throughput, one row per second. Each row states its unit, and the units change within a file;
+//! where iperf reconnected, its messages are between the rows, and a new run begins.
 
 use super::error::Fault;
 use super::rate_over_time::SECOND;
@@ -65,5 +64,5 @@ fn named_runs(runs: Vec<StepBuilder>, what: &str) -> Result<Vec<Part>, Fault> {
     parts.collect()
 }
 
-/// What its log has in the two columns when a connection breaks.
+/// The log's two columns when a connection breaks.
 const IPERF_WORDS: [&str; 6] = ["", "connected", "connection", "terminated", "the", "to"];

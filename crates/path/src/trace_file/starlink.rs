@@ -62,5 +62,5 @@ fn clock(text: &str, key: &str, n: u64) -> Result<TimeDelta, Fault> {
     parse().ok_or_else(|| Fault::new(key, text, "is not YYYY-MM-DD hh:mm:ss").on(n))
 }
 
-/// A longer pause begins a new run: nothing is known about the link in between.
+/// A longer pause begins a new run: the log says nothing about the link in between.
 const GAP: TimeDelta = TimeDelta::from_secs(5);

@@ -26,14 +26,14 @@ pub struct Trace {
     pub path: Option<MeasuredPath>,
 }
 
-/// What was fitted of a path beside its capacity.
+/// The fitted values of a path in addition to its capacity.
 #[derive(Clone, Debug)]
 pub struct MeasuredPath {
     /// One-way propagation delay.
     pub propagation: TimeDelta,
     /// The size of the bottleneck's buffer.
     pub queue: DataSize,
-    /// The rate of traffic beside the measured flow.
+    /// The rate of traffic that competed with the measured flow.
     pub cross_traffic: Vec<Sample<DataRate>>,
 }
 
@@ -55,7 +55,7 @@ pub struct Sample<T> {
     pub value: T,
 }
 
-/// Conditions over time besides capacity; empty if the trace has none.
+/// Conditions over time in addition to capacity; empty if the trace has none.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     /// Round-trip time.
