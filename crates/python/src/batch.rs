@@ -27,7 +27,7 @@ impl CallBatch {
         COLUMNS.to_vec()
     }
 
-    /// What its controller observes and how it may act.
+    /// The observations of its controller and its action range.
     #[getter]
     fn spaces(&self) -> Spaces {
         Spaces::new(self.0.layout(), self.0.actions())

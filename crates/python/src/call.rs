@@ -1,5 +1,5 @@
-//! Real calls: a plan's session put together by `legato_sim`, driven by `legato_endpoint`, written as a part of a
-//! run folder. Python carries the session descriptions of ends that are not ours, and what they report of frames.
+//! Real calls: a plan's session put together by `legato_sim`, driven by `legato_endpoint`, written as a part of a run
+//! folder. Python carries the session descriptions of foreign ends, and their reports of frames.
 
 use crate::call_parts::{Ends, Others, Parts, Pictures, generated};
 use crate::call_report::{Report, Shown, describe, describe_labels, describe_progress, seen_row, shown_frames, write};
@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
 
-/// One session of real calls: one way of media or two, between ends of ours and ends that Python brings.
+/// One session of real calls, with media in one direction or two, between Legato's ends and ends that Python brings.
 #[pyclass(module = "legato._core")]
 pub struct RealCall {
     /// Until it is finished.
@@ -43,10 +43,11 @@ pub fn open_call_folder(py: Python<'_>, plan_json: &str, out_dir: PathBuf) -> Py
 
 #[pymethods]
 impl RealCall {
-    /// Set up session `number` of a plan. `session`: a `legato.call.ends.Session`, by default our end, which sends to a
-    /// browser; `pictures`: a `legato.call.Pictures`; `others`: a `legato.call.ends.Others`, needed where another's end
-    /// sends; `tuns`: the network is between these namespaces, else on the loopback interface; `ffmpeg`: one to measure
-    /// VMAF with; `learning`: sets the actions of our sending end's controller, which a learner gives weights. Ways between two ends of ours connect at once.
+    /// Set up session `number` of a plan. `session` is a `legato.call.ends.Session`; by default Legato's end sends to a
+    /// browser. `pictures` is a `legato.call.Pictures`; `others` a `legato.call.ends.Others`, needed where a foreign
+    /// end sends. With `tuns` the network is between these namespaces, else on the loopback interface. `ffmpeg` is the
+    /// one that measures VMAF. `learning` sets the actions of the sending end's controller, with weights from a
+    /// learner. Directions between two Legato ends connect at once.
     #[new]
     #[pyo3(signature = (
         plan_json, number, out_dir, session = None, *, pictures = None, others = None, tuns = None, ffmpeg = None,
@@ -110,8 +111,8 @@ impl RealCall {
         self.under_way_mut()?.answer(way, theirs).map_err(call_error)
     }
 
-    /// What the rate control of another's end, which sends on a way, aims at from now on, in bit/s; of interest where
-    /// none of ours decides.
+    /// The present target, in bit/s, of a foreign sending end's rate control; of interest where no controller of Legato
+    /// decides.
     fn aims_at(&self, way: usize, target_bps: u64) -> PyResult<()> {
         self.under_way()?.aims_at(way, DataRate::from_bps(target_bps));
         Ok(())
@@ -135,8 +136,9 @@ impl RealCall {
         }
     }
 
-    /// Wait for the end, write the session's part of the folder, and report of each way how the machine did, and each
-    /// picture that an end of ours received. `shown_ms`: the frames of each way as another's receiving end reports them.
+    /// Waits for the end and writes the session's part of the folder. Returns how the machine did on each direction,
+    /// and each picture that a Legato end received. `shown_ms`: the frames of each way as another's receiving end
+    /// reports them.
     #[pyo3(signature = (shown_ms = Vec::new()))]
     fn finish<'py>(&mut self, py: Python<'py>, shown_ms: Vec<Vec<Shown>>) -> PyResult<Vec<Report<'py>>> {
         let session = self.session.take().ok_or_else(|| call_error("the call was finished before"))?;

@@ -30,7 +30,7 @@ struct Way {
     sent_by_program: bool,
 }
 
-/// `legato.call.Pictures`: what an end of ours sends, and how all ends code.
+/// `legato.call.Pictures`: the pictures that Legato's end sends, and how all ends code.
 #[derive(FromPyObject)]
 pub(crate) struct Pictures {
     clip: Option<PathBuf>,
@@ -52,7 +52,7 @@ pub(crate) struct Others {
     width: u16,
 }
 
-/// What all ways of a session have in common.
+/// The values that all directions of a session share.
 pub(crate) struct Parts<'a> {
     pub plan: &'a str,
     pub session: u64,
@@ -66,7 +66,7 @@ pub(crate) struct Parts<'a> {
     pub interrupt: &'a Interrupt,
 }
 
-/// One way, and what is known of it from outside.
+/// One direction, as seen from outside.
 pub(crate) struct WayParts {
     pub setup: WaySetup,
     pub labels: CallLabels,
@@ -178,7 +178,7 @@ impl Parts<'_> {
         self.others.as_ref().ok_or_else(|| call_error("others: what tables call the end that sends is needed"))
     }
 
-    /// The camera of an end of ours, and what its sender takes of it.
+    /// The camera of a Legato end, and the part that its sender takes.
     fn filmed(&self) -> PyResult<(Camera, LiveVideo)> {
         let Pictures { clip, width, height, fps, .. } = &self.pictures;
         let source = match clip {
@@ -196,7 +196,7 @@ impl Parts<'_> {
     }
 }
 
-/// Pictures of our own making.
+/// Generated pictures.
 pub(crate) fn generated(width: u16, height: u16, fps: u32) -> PyResult<PictureSource> {
     let refused = || call_error(format!("fps = {fps}: outside 1 to 60"));
     let frame_rate = FrameRate::new(fps, 1).filter(|_| fps <= 60).ok_or_else(refused)?;

@@ -1,4 +1,4 @@
-//! What came of real calls: written as a part of their run folder, and reported to Python.
+//! The results of real calls: written as a part of their run folder, and reported to Python.
 
 use crate::error::sim_error;
 use legato_endpoint::{CallReport, Finished, Progress, SeenPicture, ShownFrame};
@@ -13,8 +13,8 @@ use std::path::Path;
 /// call's time.
 pub(crate) type Shown = (u32, Option<f64>, f64);
 
-/// A picture as our own receiving end saw it: RTP time, when it was whole, when it was shown and when it was to be, in ms
-/// of the call's time; how long it took to decode in ms, columns, rows, and the number in it.
+/// A picture as Legato's receiving end saw it. It has RTP time, and the times at which it was whole, was shown and was
+/// due, in ms of the call's time. Then decoding time in ms, columns, rows, and the number in it.
 pub(crate) type Seen = (u32, f64, Option<f64>, f64, Option<f64>, Option<u16>, Option<u16>, Option<u32>);
 
 pub(crate) fn seen_row(picture: &SeenPicture) -> Seen {
@@ -31,7 +31,7 @@ pub(crate) fn seen_row(picture: &SeenPicture) -> Seen {
     )
 }
 
-/// How the machine did on one way, as Python gets it, and each picture that an end of ours received.
+/// How the machine did in one direction, as Python gets it, and each picture that a Legato end received.
 pub(crate) type Report<'py> = (Bound<'py, PyDict>, Vec<Seen>);
 
 pub(crate) fn shown_frames(shown_ms: Vec<Shown>) -> Vec<ShownFrame> {

@@ -8,8 +8,8 @@ use pyo3::types::PyDict;
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// Every controller, sorted by name: `name`, `side` ("sender" or "receiver"), `learned` (a trained policy decides),
-/// `for_study` (that policy loses to `gcc` on a shipped family of links, docs/measured/generalisation.md),
+/// Every controller, sorted by name, with `name`, `side` ("sender" or "receiver"), `learned` (a trained policy decides)
+/// and `for_study` (that policy loses to `gcc` on a shipped family of links, docs/measured/generalisation.md). Also
 /// `summary` (one line), `cites` (keys of docs/references.bib) and `defaults_toml` (its parameters, as TOML).
 #[pyfunction]
 pub fn controllers(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
@@ -29,9 +29,9 @@ pub fn controllers(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
         .collect()
 }
 
-/// The parameters of a controller, in the order of its documents: `key` (dotted), `value_toml` with `config_toml` given,
-/// `default_toml` (either is None if the parameter is absent), `unit` (empty for text and switches), `range` (what it accepts,
-/// None if it is not a number) and `meaning`.
+/// The parameters of a controller, in the order of its documents: `key` (dotted), `value_toml` with `config_toml`
+/// given, `default_toml` (either is None if the parameter is absent), `unit` (empty for text and switches), `range`
+/// (accepted values, None if it is not a number) and `meaning`.
 #[pyfunction]
 #[pyo3(signature = (name, config_toml = ""))]
 pub fn controller_parameters<'py>(py: Python<'py>, name: &str, config_toml: &str) -> PyResult<Vec<Bound<'py, PyDict>>> {

@@ -79,21 +79,21 @@ impl HybridEncoder {
     }
 
     /// From now on frames have at least `min_packets` packets of at most `max_packet_bytes`, each of which repeats the
-    /// motion of `motion_copies` others, and are predicted from the last frame that was reported (`from_reported`) or
-    /// from the one before.
+    /// motion of `motion_copies` others. They are predicted from the last reported frame (`from_reported`) or from the
+    /// previous one.
     #[pyo3(signature = (min_packets, *, motion_copies = 0, max_packet_bytes = 1_159, from_reported = false))]
     fn configure(&mut self, min_packets: u8, motion_copies: u8, max_packet_bytes: u16, from_reported: bool) {
         let predict_from = if from_reported { PredictFrom::Reported } else { PredictFrom::Latest };
         self.encoder.set(Settings { min_packets, motion_copies, max_packet_bytes, predict_from });
     }
 
-    /// Luma of the picture that the receiver has if nothing is lost but what was reported; `None` before the first.
+    /// Luma of the receiver's picture if no more is lost than was reported; `None` before the first.
     fn shown<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         self.encoder.shown().map(|picture| PyBytes::new(py, picture.luma()))
     }
 }
 
-/// How many copies of motion calls add, from what is reported of frames.
+/// How many copies of motion calls add, from reports on frames.
 #[pyclass(module = "legato._core")]
 pub(crate) struct HybridResilience {
     resilience: Resilience,
@@ -137,7 +137,8 @@ impl HybridDecoder {
         Self { decoder: Decoder::new() }
     }
 
-    /// Decode what arrived of one frame; returns its number, the packets that were used and how many the frame has.
+    /// Decodes the packets of one frame that arrived; returns its number, the packets that were used and how many the
+    /// frame has.
     fn decode(&mut self, py: Python<'_>, packets: Vec<Vec<u8>>) -> PyResult<(u16, Vec<u8>, u8)> {
         let decoded = py.detach(|| {
             let slices: Vec<&[u8]> = packets.iter().map(Vec::as_slice).collect();
@@ -237,7 +238,8 @@ impl HybridModel {
         (own_bytes, packets, coded.qp, coded.quality.map(|quality| quality.ssim_db))
     }
 
-    /// Decode so many packets of a frame; returns SSIM in dB of what is shown then, `None` before the first picture.
+    /// Decode so many packets of a frame; returns SSIM in dB of the picture shown then, `None` before the first
+    /// picture.
     fn decode(&mut self, frame: usize, received: u16) -> Option<f32> {
         let (source, encoded, pieces_total) = *self.sent.get(frame)?;
         let assembled = AssembledFrame { encoded, pieces_received: received, pieces_total };

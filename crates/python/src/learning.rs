@@ -36,8 +36,8 @@ impl LiveExchange {
             .map_err(policy_error)
     }
 
-    /// The intervals that were finished since the last time, the oldest first: observations, the actions taken at their
-    /// ends, the versions of the weights that drew these, and the intervals before them as rows of figures.
+    /// The intervals finished since the last time, the oldest first. Each has observations, the actions taken at its
+    /// end, the version of the weights that drew these, and the interval before as a row of figures.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Taken<'py>> {
         let done = py.detach(|| self.exchange.take());
         let matrix = |rows: Vec<Vec<f32>>| PyArray2::from_vec2(py, &rows).map_err(policy_error);

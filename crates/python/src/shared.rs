@@ -17,7 +17,7 @@ pub struct SharedCalls {
 
 #[pymethods]
 impl SharedCalls {
-    /// The plan is that of a sweep: its first controller is steered in every call that names none of its own.
+    /// The plan is that of a sweep: its first controller is steered in every call that names no controller.
     #[new]
     fn new(py: Python<'_>, plan_json: &str, seed: u64) -> PyResult<Self> {
         let made = py.detach(|| {
@@ -59,8 +59,8 @@ impl SharedCalls {
         .map_err(sim_error)
     }
 
-    /// Apply the actions of acting agents and run to the next decision. Writes the rows and `truncated` of those that
-    /// acted, which agents act next, and the observations of both.
+    /// Apply the actions of acting agents and run to the next decision. Writes the rows and `truncated` of the agents
+    /// that acted, which agents act next, and the observations of both.
     fn step(
         &mut self,
         py: Python<'_>,

@@ -13,7 +13,7 @@ pub fn resolve_scenario(text: &str, path: &str) -> PyResult<String> {
     Scenario::parse(text, path).map(|scenario| scenario.to_toml()).map_err(sim_error)
 }
 
-/// The picture heights that a clip's profile holds, in rows. Refuses what is not a profile.
+/// The picture heights that a clip's profile holds, in rows. Refuses anything but a profile.
 #[pyfunction]
 pub fn profile_heights(path: &str) -> PyResult<Vec<u16>> {
     let clip = LoadedClip::load(path, None).map_err(sim_error)?;

@@ -86,8 +86,8 @@ impl Trace {
         Ok((times, array(py, rates.iter().map(|rate| rate.as_bps_f64()))?))
     }
 
-    /// Means of what it records beside its capacity, each over the `interval_s` that start at the times of `rates`;
-    /// `None` where it does not: one-way propagation delay in ms (half of a round-trip time).
+    /// Means of its other records, each over the `interval_s` that start at the times of `rates`; `None` where it has
+    /// none: one-way propagation delay in ms (half of a round-trip time).
     fn propagation_ms<'py>(&self, py: Python<'py>, interval_s: f64) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.means(py, interval_s, self.conditions().propagation.as_ref(), TimeDelta::as_millis_f64)
     }

@@ -1,4 +1,4 @@
-//! VMAF by an ffmpeg beside us, which Ctrl-C ends as it ends a call.
+//! VMAF by an ffmpeg process, which Ctrl-C ends as it ends a call.
 
 use crate::error::call_error;
 use legato_endpoint::VmafProgram;
@@ -23,13 +23,13 @@ impl Interrupt {
         })
     }
 
-    /// Return what was raised to the caller.
+    /// Return the exception to the caller.
     pub(crate) fn result(&self) -> PyResult<()> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }
 }
 
-/// VMAF, 0 to 100, of each of `pairs`: the luma of a picture and of what is judged against it, both `width` x `height`
+/// VMAF, 0 to 100, of each of `pairs`: the luma of a picture and of the one judged against it, both `width` x `height`
 /// bytes and even; by the ffmpeg at this path.
 #[pyfunction]
 pub fn vmaf(
