@@ -31,7 +31,7 @@ pub enum SimError {
         line: Option<usize>,
         /// The dotted key, if one is at fault.
         key: Option<String>,
-        /// What is wrong, with the value.
+        /// The fault, with the value.
         message: String,
     },
     /// A trace file.
@@ -51,7 +51,7 @@ impl From<trace_file::Error> for SimError {
     }
 }
 
-/// The line and the key at fault, as far as they are known.
+/// The line and the key at fault, if available.
 fn place(line: &Option<usize>, key: &Option<String>) -> String {
     let (line, key) = (line.map(|line| format!(":{line}")), key.as_ref().map(|key| format!(": {key}")));
     line.into_iter().chain(key).collect()

@@ -21,7 +21,7 @@ pub struct Explored {
     pub observation: Vec<f32>,
     /// The interval before the action, by [`COLUMNS`]; ground truth, which no sender knows, is NaN.
     pub row: Vec<f32>,
-    /// As drawn: what is out of range is clamped where it acts.
+    /// As drawn: values out of range are clamped where they act.
     pub action: f32,
     /// Which weights drew it, counted from 0.
     pub version: u64,
@@ -47,7 +47,7 @@ impl Exchange {
         *self.weights.lock().unwrap_or_else(PoisonError::into_inner) = Some(Weights { version, model, std });
     }
 
-    /// What was finished since the last time, the oldest first.
+    /// The intervals finished since the last time, the oldest first.
     pub fn take(&self) -> Vec<Explored> {
         std::mem::take(&mut *self.done.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,5 +1,5 @@
-//! What a controller gets when it is built, beside its limits: trained policies and, for `oracle` and `clairvoyant`,
-//! the future of the forward bottleneck.
+//! The resources of a controller when it is built, in addition to its limits: trained policies and, for `oracle` and
+//! `clairvoyant`, the future of the forward bottleneck.
 
 use crate::event_logs::EventLogs;
 use crate::guests;
@@ -82,7 +82,7 @@ impl KnownFuture for FutureOf<'_> {
     }
 }
 
-/// A drop-tail bottleneck played along: what reached it, it sends in order.
+/// A drop-tail bottleneck played along: it sends packets in the order of their arrival.
 #[derive(Clone)]
 struct KnownLink {
     capacity: LinkCapacity,
@@ -130,7 +130,7 @@ mod tests {
         LinkCapacity::Steps(Steps::new(Arc::new(table)))
     }
 
-    /// What it says of a packet is what the bottleneck of a path then does.
+    /// Its prediction for a packet equals the bottleneck's behaviour.
     #[test]
     fn a_known_link_lets_packets_out_when_the_bottleneck_does() {
         let mut bottleneck = Bottleneck::new(falling(), QueueLimit::Unlimited);

@@ -1,5 +1,5 @@
-//! What is on its way to the receiver. A path carries tickets of a few bytes; what they stand for
-//! waits here, one entry a burst, so that packets cost the path next to nothing to carry.
+//! Packets on their way to the receiver. A path carries tickets of a few bytes; the bursts themselves wait here, one
+//! entry each, so that packets cost the path next to nothing to carry.
 
 use legato_call::{Arrival, Dropped};
 use legato_media::packet::MediaPacket;
@@ -99,7 +99,7 @@ impl InTransit {
         lost
     }
 
-    /// Forget what is complete, up to the first load that is not.
+    /// Forget complete loads, up to the first incomplete one.
     #[inline(never)]
     fn forget(&mut self) {
         while self.loads.front().is_some_and(|entry| entry.left == 0) {

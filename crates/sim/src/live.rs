@@ -36,7 +36,7 @@ pub struct LiveVideo {
     pub encoder: Box<dyn Encoder>,
     /// The clip's name in tables.
     pub clip: String,
-    /// The name of the encoder, and of a decoder of ours, in tables.
+    /// The name of the encoder, and of Legato's decoder, in tables.
     pub codec_name: String,
 }
 
@@ -48,7 +48,7 @@ pub struct LiveNetwork<P> {
     pub reverse: NetworkPath<P>,
 }
 
-/// What is known about a call whichever end sends.
+/// The facts about a call whichever end sends.
 pub struct LiveFlow {
     /// How long media flow.
     pub duration: TimeDelta,
@@ -60,7 +60,7 @@ pub struct LiveFlow {
     pub labels: CallLabels,
 }
 
-/// The scenario's settings for a receiving end of ours.
+/// The scenario's settings for a Legato receiving end.
 pub struct LiveReceiver {
     /// The receiver-side controller, if there is one.
     pub controller: Option<Box<dyn RateController>>,
@@ -94,7 +94,7 @@ struct Own<'a> {
 }
 
 impl LoadedPlan {
-    /// Call `n` of session `session` with a browser, for a driver of its own. `steered`: its controller's actions are set
+    /// Call `n` of session `session` with a browser, for a separate driver. `steered`: its controller's actions are set
     /// from outside.
     pub fn live(&self, session: u64, n: usize, video: LiveVideo, steered: bool) -> Result<LiveCall, SimError> {
         let own = self.own(session, n)?;

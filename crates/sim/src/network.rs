@@ -33,7 +33,7 @@ pub struct LoadedCapacity {
     pub capacity: LinkCapacity,
     /// If not empty, the whole network is drawn anew for each seed by one of these, drawn as well.
     pub generators: Arc<[Generator]>,
-    /// What a trace records beside its capacity, if that is played.
+    /// The other records of a trace, if they are played.
     pub conditions: Arc<Conditions>,
 }
 
@@ -279,8 +279,8 @@ pub fn link_stages<P: Send + 'static>(
     Ok(stages)
 }
 
-/// What each flow has of its own: propagation, packet delay variation, reordering. `serial` is the
-/// rate of the lowest bottleneck, by which jitter keeps packets in order.
+/// The private part of each flow's way: propagation, packet delay variation, reordering. `serial` is the rate of the
+/// lowest bottleneck, by which jitter keeps packets in order.
 pub fn tail_stages<P: Send + 'static>(
     spec: &PathSpec,
     serial: Option<DataRate>,

@@ -42,8 +42,8 @@ pub struct Plan {
     /// Calls per file; absent: by the log level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls_per_part: Option<u64>,
-    /// What was changed in the scenario's file, `key=value` each. The text above has the changes already: these are kept
-    /// so that the run can be repeated.
+    /// The changes to the scenario's file, `key=value` each. The text above has the changes already: these are kept so
+    /// that the run can be repeated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
     /// The files named above that did not come with Legato.
@@ -55,7 +55,7 @@ pub struct Plan {
     /// The path of each name above that is not itself one. It is not kept: paths belong to one machine.
     #[serde(default, skip_serializing)]
     pub places: BTreeMap<String, String>,
-    /// The path of each trace that the scenario names and that is no file beside it.
+    /// The path of each trace that the scenario names and that is no file in its folder.
     #[serde(default, skip_serializing)]
     pub scenario_traces: BTreeMap<String, String>,
 }
@@ -111,7 +111,7 @@ pub enum NamedTrace {
         /// How much is played before it repeats.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_s: Option<f64>,
-        /// How much of what it records is played.
+        /// How many of its records are played.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         plays: Option<PlaysSpec>,
     },
@@ -145,7 +145,7 @@ pub struct LoadedPlan {
 
 /// One session of a plan.
 pub struct PlannedSession<'a> {
-    /// What it is made of.
+    /// Its parts.
     pub parts: CallParts,
     /// Its controller's name in reports.
     pub controller: &'a Arc<str>,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// Folders of policies, `NAME/policy.toml` each. Clones share what was loaded.
+/// Folders of policies, `NAME/policy.toml` each. Clones share the loaded policies.
 #[derive(Clone, Default)]
 pub struct Policies {
     folders: Arc<[PathBuf]>,

@@ -1,4 +1,4 @@
-//! A trace that records more than a capacity makes a network of its own: its propagation, loss and queue replace the
+//! A trace that records more than a capacity makes a complete network: its propagation, loss and queue replace the
 //! scenario's, and its cross traffic shares the bottleneck with the call.
 
 use crate::cross_traffic::UdpConfig;
@@ -9,7 +9,7 @@ use legato_path::trace_file::Conditions;
 use legato_units::{DataRate, TimeDelta};
 use std::borrow::Cow;
 
-/// Write what was recorded into the two paths.
+/// Write the records into the two paths.
 pub(crate) fn apply(conditions: &Conditions, forward: &mut PathSpec, reverse: &mut PathSpec) {
     let Conditions { propagation, return_propagation, loss_ratio, queue, .. } = conditions;
     // Conditions that the scenario names by themselves go before those of the capacity's trace.

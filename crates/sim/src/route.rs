@@ -1,4 +1,4 @@
-//! The capacities on a call's way to the receiver: what its figures need to know of the network.
+//! The capacities on a call's way to the receiver, which its figures need.
 
 use legato_media::packetizer::PACKET_OVERHEAD_BYTES;
 use legato_path::capacity::{Capacity, LinkCapacity, dead_time};

@@ -27,14 +27,14 @@ use legato_units::{DataRate, TimeDelta, Timestamp};
 use std::borrow::Cow;
 use std::path::Path;
 
-/// The parts of a call besides its scenario and seed; loaded once, shared by many calls.
+/// The parts of a call apart from its scenario and seed; loaded once, shared by many calls.
 #[derive(Clone)]
 pub struct CallParts {
     /// The forward bottleneck.
     pub forward: Option<LoadedCapacity>,
     /// The reverse bottleneck.
     pub reverse: Option<LoadedCapacity>,
-    /// What is sent.
+    /// The source.
     pub clip: LoadedClip,
     /// The call's controller: the sender's, or the receiver's with `remote` at the sender.
     pub controller: ControllerSpec,
@@ -47,7 +47,7 @@ pub struct CallParts {
 }
 
 impl CallParts {
-    /// The traffic beside the call that the forward trace records.
+    /// The cross traffic that the forward trace records.
     pub(crate) fn cross_traffic(&self) -> Option<&OverTime<DataRate>> {
         let rates = self.forward.as_ref()?.conditions.cross_traffic.as_ref()?;
         rates.steps().iter().any(|&(_, rate)| rate > DataRate::ZERO).then_some(rates)

@@ -1,5 +1,5 @@
-//! A scenario's source without a call: what its encoder makes of a target for each frame. Whether a source follows its
-//! target has to be known before a controller is judged by what was sent ([rfc8867] section 4.3).
+//! A scenario's source without a call: the encoder's output for a target per frame. Before a controller is judged by
+//! its sending rate, measure whether the source follows its target ([rfc8867] section 4.3).
 
 use crate::error::SimError;
 use crate::scenario::Scenario;

@@ -206,7 +206,7 @@ fn check_calls(plan: &LoadedPlan) -> Result<(), SimError> {
     let controllers = (0..plan.controllers.len() as u64).map(|n| n * per_controller);
     let per_clip = plan.seeds.len() as u64;
     let clips = (0..plan.clips.len() as u64).map(|n| n * per_clip);
-    // Calls with a controller of their own are tried alone, like the others.
+    // Calls that name a controller are tried alone, like the others.
     let own = plan.scenario.calls.iter().flatten().filter_map(|call| call.own.controller.as_ref());
     let own: Vec<_> = own.collect();
     let alone = Scenario {

@@ -19,7 +19,7 @@ pub struct Truth {
     pub decoded_frames: u32,
     /// Frames it could not decode.
     pub undecodable_frames: u32,
-    /// Mean SSIM of what was decoded; absent without a picture or without measured pixels.
+    /// Mean SSIM of the decoded pictures; absent without a picture or without measured pixels.
     pub ssim_db: Option<f32>,
     /// The same; if none was decoded, that of the last picture before.
     pub shown_ssim_db: Option<f32>,

@@ -1,5 +1,5 @@
-//! The circuit breakers of [rfc8083] over whole calls: where they may, they end those that must end; they leave every
-//! other unchanged, to the byte, and by default all.
+//! The circuit breakers of [rfc8083] over whole calls: where allowed, they end the calls that must end; they leave
+//! every other unchanged, to the byte, and by default all.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -45,8 +45,9 @@ fn a_call_that_does_not_arrive_ends_after_five_reports() {
     assert_eq!(ended_at_s(&series), None, "by default nothing is done about it");
 }
 
-/// As in a browser, an outage of 25 s is over when the link is back: by default at once, and where a tripped breaker
-/// means a new call, within the time that the breaker took to trip. A call that ceased does not come back.
+/// As in a browser, an outage of 25 s is over when the link is back. By default this is at once; where a tripped
+/// breaker means a new call, it is within the time that the breaker took to trip. A call that ceased does not come
+/// back.
 #[test]
 fn a_call_comes_back_after_an_outage() {
     let outage = "duration_s = 80.0\n[audio]\n[forward.capacity]\nsteps = [[0.0, 2000000], [10.2, 0], [35.2, 2000000]]";

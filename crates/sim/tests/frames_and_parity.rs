@@ -66,7 +66,7 @@ fn salsify_reacts_within_one_frame_of_the_first_feedback() {
     let (before, after) = (outcome.sizes(19.0, 20.0), outcome.sizes(20.134, 22.0));
     assert!(before.iter().any(|&bytes| bytes > 12_500), "{before:?}");
     assert!(after.iter().all(|&bytes| bytes <= 12_500), "{after:?}");
-    // 25 ms of propagation, and what is in flight drains within 100 ms; feedback comes every 50 ms.
+    // 25 ms of propagation, and the bytes in flight drain within 100 ms; feedback comes every 50 ms.
     for (from_s, to_s) in [(10.0, 20.0), (20.5, 40.0), (40.5, 60.0)] {
         let longest = outcome.longest_delay(from_s, to_s);
         assert!(longest < TimeDelta::from_millis(200), "{longest:?} from {from_s} s on");

@@ -7,9 +7,9 @@ use legato_trace::{LogLevel, Recorder};
 use std::path::Path;
 
 /// 600 kbit/s over a link of 250: packets are lost all the time until a circuit breaker reduces the rate, and their
-/// repair takes seconds. Requested while one was arriving, or every 200 ms after a wait, each key frame caused another:
-/// 84 requests and 1.2 frames per second, or 15; Chromium, which waits 3 s for repair each time, asks once to four times
-/// in such calls.
+/// repair takes seconds. If one is requested while another is arriving, or every 200 ms after a wait, each key frame
+/// causes another: 84 requests and 1.2 frames per second, or 15. Chromium, which waits 3 s for repair each time, asks
+/// once to four times in such calls.
 #[test]
 fn no_key_frame_is_asked_for_while_one_is_coming() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -221,7 +221,7 @@ fn call(
     run_call(scenario, &parts, seed, level, recorder).unwrap()
 }
 
-/// What is wrong with a call, if anything.
+/// The fault of a call, if any.
 fn judge(plan: &Networks, scenario: &Scenario, summary: &Summary, recorder: &Recorder) -> Result<(), String> {
     let mut odd = Ok(());
     summary.for_each(|value| {
@@ -306,7 +306,7 @@ fn every_controller_survives_random_networks() {
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// Those that by design ignore feedback.
+/// The controllers that ignore feedback by design.
 const HEEDS_NO_SILENCE: [&str; 3] = ["clairvoyant", "fixed", "oracle"];
 
 /// Without feedback for three seconds at least half of the rate must go: of the target, or of the sending rate
@@ -326,7 +326,7 @@ fn three_seconds_without_feedback_halve_the_rate() {
         };
         let sent = |row: &legato_trace::SeriesRow| f64::from(row.sending_rate_bps());
         let target = |row: &legato_trace::SeriesRow| row.sample.target_bitrate.as_bps_f64();
-        // The last half second: one that was still rising halves what it had reached.
+        // The last half second: one that was still rising halves its highest rate.
         let (sent_before, target_before) = (mean(95, 100, sent), mean(95, 100, target));
         let (sent_after, target_after) = (mean(133, 143, sent), mean(133, 143, target));
         let floor = 1.05 * scenario.limits.min_bps as f64;

@@ -159,7 +159,7 @@ fn an_environment_and_a_folder_take_recorded_paths() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Beside any capacity, and in either direction; they go before those of the capacity's trace.
+/// With any capacity, and in either direction; they override those of the capacity's trace.
 #[test]
 fn conditions_come_from_a_trace_of_their_own() {
     let of = |way: &str, start_s: f64| {

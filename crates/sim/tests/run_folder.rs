@@ -172,7 +172,7 @@ fn logged_frame_sizes_are_a_source_of_their_own() {
     let (labels, summary) = &outcome.calls[0];
     assert_eq!(&*labels.encoder, "frame_sizes");
     assert_eq!(&*labels.decoder, "strict", "without pixels only whole frames decode, and tables say so");
-    // Every size between two rungs is a mean of theirs; headers come on top.
+    // Every size between two rungs is a mean of both; headers come on top.
     assert!((650e3..=900e3).contains(&summary.sending_rate_bps), "{}", summary.sending_rate_bps);
     std::fs::remove_dir_all(&path).unwrap();
 }

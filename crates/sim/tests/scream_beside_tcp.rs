@@ -1,5 +1,5 @@
-//! SCReAM's second version beside one Reno flow, RFC 8867 §5.6, in queues of 300 and of 1,000 ms: what its optional part
-//! for competing flows is worth (its draft, §4.5.4).
+//! SCReAM's second version against one Reno flow, RFC 8867 §5.6, in queues of 300 and of 1,000 ms: the worth of its
+//! optional part for competing flows (its draft, §4.5.4).
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -22,7 +22,7 @@ fn rate_of(profile: &str, queue_ms: u32, seed: u64) -> f64 {
     rate
 }
 
-/// The mean over sixteen seeds: beside Reno the adaptation helps some calls and not others.
+/// The mean over sixteen seeds: against Reno the adaptation helps some calls and not others.
 fn rate_bps(profile: &str, queue_ms: u32) -> f64 {
     (1..=16).map(|seed| rate_of(profile, queue_ms, seed)).sum::<f64>() / 16.0
 }

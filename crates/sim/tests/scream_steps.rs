@@ -1,6 +1,6 @@
-//! SCReAM over whole calls: the steps of RFC 8867 §5.1, its forward delays of 50 and 100 ms, a drop-tail queue of
-//! 300 ms at the reference rate, video of RFC 8593's statistical source and audio beside it. The bands are those
-//! each version keeps; docs/papers/scream.md lists which of the suite's thresholds it misses.
+//! SCReAM over whole calls: the steps of RFC 8867 §5.1, its forward delays of 50 and 100 ms, and a drop-tail queue of
+//! 300 ms at the reference rate. Video is RFC 8593's statistical source, with audio. The bands are those each version
+//! keeps; docs/papers/scream.md lists which of the suite's thresholds it misses.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

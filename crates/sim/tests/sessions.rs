@@ -19,9 +19,9 @@ fn session(text: &str) -> (Vec<Summary>, Vec<TrafficFigures>, Vec<Recorder>) {
     (summaries, traffic, recorders)
 }
 
-/// The engine for one call and the engine for many must be the same simulator: packets, frames and
-/// figures of a single call do not depend on which ran it, for queues that know a packet's exit when
-/// it enters and for those that do not.
+/// The engine for one call and the engine for many must be the same simulator: packets, frames and figures of a single
+/// call do not depend on which ran it. This holds for queues that know a packet's exit when it enters and for queues
+/// that do not.
 #[test]
 fn a_call_alone_in_a_session_is_the_call_of_the_engine_for_one() {
     let networks = [
@@ -95,7 +95,7 @@ fn a_flow_over_two_links_gets_the_lesser_and_each_link_serves_its_own() {
     assert!(short.receiver_rate_bps > 350e3 && short.loss_ratio == Some(0.0));
 }
 
-/// RFC 8867 section 5.3's set-up: media both ways, and the feedback of each beside the other's media.
+/// RFC 8867 section 5.3's set-up: media both ways, and the feedback of each with the other's media.
 #[test]
 fn media_in_reverse_shares_the_way_with_the_others_feedback() {
     let text = "duration_s = 30.0\n[forward]\ncapacity = { constant_bps = 2000000 }\n\

@@ -1,4 +1,4 @@
-//! Calls beside TCP: RFC 8867 sections 5.6 and 5.7, and the shares of each flow.
+//! Calls against TCP: RFC 8867 sections 5.6 and 5.7, and the shares of each flow.
 
 use legato_sim::{CallParts, Scenario, SessionParts, run_session};
 use legato_trace::{LogLevel, TrafficFigures};
@@ -34,7 +34,7 @@ fn mean(seconds: &[f64]) -> f64 {
     seconds.iter().sum::<f64>() / seconds.len() as f64
 }
 
-/// One call from 5 s on beside one TCP flow until `tcp_stop_s`, 50 ms each way and 2 Mbit/s behind a drop-tail queue.
+/// One call from 5 s on against one TCP flow until `tcp_stop_s`, 50 ms each way and 2 Mbit/s behind a drop-tail queue.
 fn beside_long_tcp(controller: &str, algorithm: &str, queue_ms: u32, tcp_stop_s: u32) -> String {
     format!(
         "duration_s = 120.0\nlimits = {{ min_bps = 150000, start_bps = 150000, max_bps = 1500000 }}\n\
@@ -68,7 +68,7 @@ fn a_call_takes_back_what_a_tcp_flow_leaves() {
     assert!(beside < 0.5e6 && after > 0.8 * 1.5e6, "{beside} beside TCP, {after} from 30 s after its end");
 }
 
-/// RFC 8867 section 5.7: two calls beside ten short flows, two of which begin with a fetch.
+/// RFC 8867 section 5.7: two calls against ten short flows, two of which begin with a fetch.
 #[test]
 fn calls_live_beside_ten_short_tcp_flows() {
     let flows: String = (0..10)

@@ -14,7 +14,7 @@ const NETWORK: &str = "duration_s = 20.0\nforward.loss_ratio = 0.02\n\
 
 fn call(text: &str, controller: &str) -> (Summary, Vec<FrameRow>) {
     let mut scenario = Scenario::parse(text, "test.toml").unwrap();
-    // No trained policy: what is counted does not depend on the decisions.
+    // No trained policy: the counts do not depend on the decisions.
     let learned = entry(controller).unwrap().learned;
     let config = if learned {
         toml::toml! { policy = "hand" }
@@ -110,7 +110,7 @@ fn every_controller_stalls_at_least_as_long_as_the_link_is_dead() {
         assert_eq!(summary.dead_link_s, Some(1.5), "{}", entry.name);
         let floor_s = summary.stall_floor_ratio.unwrap() * DURATION_S as f64;
         assert!((1.5..1.54).contains(&floor_s), "{}: {floor_s} s", entry.name);
-        // A picture that playout held back when the link died shortens the stall by what it was held back.
+        // A picture that playout held back when the link died shortens the stall by that delay.
         let stalled_s = summary.stall_ratio * DURATION_S as f64;
         assert!(stalled_s > floor_s - 0.25, "{} stalled {stalled_s} s", entry.name);
     }

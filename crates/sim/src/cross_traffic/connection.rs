@@ -1,6 +1,6 @@
-//! The sending end of one TCP connection: finds losses by SACK ([rfc6675]) and by timeout ([rfc6298]), retransmits
-//! what is lost, and sends new data as the window allows and as fast as the algorithm paces. A value: the caller
-//! passes in arrivals and polls for departures.
+//! The sending end of one TCP connection: finds losses by SACK ([rfc6675]) and by timeout ([rfc6298]), retransmits lost
+//! segments, and sends new data as the window allows and as fast as the algorithm paces. A value: the caller passes in
+//! arrivals and polls for departures.
 //!
 //! Recovery is that of [rfc6675] with the scoreboard's `pipe`; Limited Transmit ([rfc3042]) follows from it, as a
 //! SACKed segment leaves the pipe. Not here: handshakes, Nagle, F-RTO, tail loss probes, RACK (a lost
@@ -125,7 +125,7 @@ impl Connection {
         *self = Self { board, number, written: bytes, counts: self.counts, paused: self.paused, ..fresh };
     }
 
-    /// The application stops writing, or resumes. What has left is still repaired.
+    /// The application stops writing, or resumes. Sent data are still repaired.
     pub fn set_paused(&mut self, paused: bool) {
         self.paused = paused;
         self.held_by = Hold::Nothing;
@@ -401,7 +401,7 @@ impl Connection {
     }
 }
 
-/// What leaves next.
+/// The next segment.
 #[derive(Clone, Copy, Debug)]
 enum Next {
     /// This many bytes of new data.

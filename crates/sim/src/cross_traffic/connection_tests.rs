@@ -25,7 +25,7 @@ fn ack(cumulative: u64, echo: Timestamp, sacks: &[(u64, u64)]) -> Ack {
     ack
 }
 
-/// [rfc6675] §5: with ten in flight and 2 missing, the third SACK retransmits it at once and halves the window; more
+/// [rfc6675] §5: with ten in flight and 2 missing, the third SACK retransmits it at once and halves the window. More
 /// leaves when the pipe is below five; recovery ends when everything sent before is acknowledged.
 #[test]
 fn one_loss_is_repaired_in_a_round_trip_and_halves_the_window_once() {
@@ -173,7 +173,7 @@ fn a_paced_connection_sends_a_quantum_at_a_time() {
     let mut rng = Seed(1).stream("connection");
     let mut c = Connection::new(&config, &mut rng);
     c.restart(0, u64::MAX, &mut rng);
-    // 230.8 Mbit/s until the round trip is known: 28 segments' quantum of 1 ms holds all ten.
+    // 230.8 Mbit/s until the first round trip: 28 segments' quantum of 1 ms holds all ten.
     assert_eq!(poll(&mut c, ms(0)).len(), 10);
     c.on_ack(ms(100), &ack(2, ms(0), &[]));
     // 10,000 bytes in 100 ms, times 2.885: 2.308 Mbit/s, 3.466 ms per segment.

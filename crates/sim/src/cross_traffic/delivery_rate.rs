@@ -1,8 +1,7 @@
-//! How fast the path delivers, sampled at each acknowledgment:
-//! [draft-cheng-iccrg-delivery-rate-estimation-00]. A segment records how much had been delivered when
-//! it left; when it is acknowledged, what was delivered meanwhile over the elapsed time is a sample.
-//! That time is the longer of the sending and the acknowledging interval, so that neither bursts nor
-//! compressed acknowledgments show more than the path delivers.
+//! How fast the path delivers, sampled at each acknowledgment: [draft-cheng-iccrg-delivery-rate-estimation-00]. A
+//! segment records how much had been delivered when it left; when it is acknowledged, the bytes delivered meanwhile
+//! over the elapsed time are a sample. That time is the longer of the sending and the acknowledging interval, so that
+//! neither bursts nor compressed acknowledgments show more than the path delivers.
 
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 

@@ -323,8 +323,8 @@ fn cubics_mean_window_is_that_of_the_rfcs_table() {
     }
 }
 
-/// Published measurements of version 1: beside Reno or CUBIC it takes nearly all of a queue of half a product, as it ignores the
-/// losses there, and about two products' worth of a deep one, as its window allows no more.
+/// Published measurements of version 1: with Reno or CUBIC it takes nearly all of a queue of half a product, as it
+/// ignores the losses there. Of a deep one it takes about two products, as its window allows no more.
 #[test]
 fn bbr_starves_others_in_a_short_queue_and_not_in_a_long_one() {
     for other in [Algorithm::Cubic, Algorithm::Reno] {

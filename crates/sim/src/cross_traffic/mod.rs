@@ -1,5 +1,5 @@
-//! Traffic beside a call: TCP flows with real acknowledgment clocks, and UDP at a constant rate. All are values
-//! without clock, socket or randomness of their own, driven like the call's own ends.
+//! Traffic that competes with a call: TCP flows with real acknowledgment clocks, and UDP at a constant rate. All are
+//! values without clock, socket or randomness, driven like the ends of a call.
 //!
 //! ```
 //! use legato_sim::Seed;

@@ -8,7 +8,7 @@ use legato_units::{DataSize, Timestamp};
 pub const HEADER_BYTES: u16 = 52;
 /// Payload that fills an IP packet of 1,500 bytes.
 pub const MAX_SEGMENT_BYTES: u16 = 1_500 - HEADER_BYTES;
-/// The SACK blocks that fit beside timestamps ([rfc2018] section 3).
+/// The SACK blocks that fit with timestamps ([rfc2018] section 3).
 pub const MAX_SACK_BLOCKS: usize = 3;
 
 /// A data segment.
@@ -103,7 +103,7 @@ impl Ack {
 mod tests {
     use super::*;
 
-    /// [rfc2018] §3: three blocks beside timestamps. [rfc3168] §6.1.4: only data is ECN-capable.
+    /// [rfc2018] §3: three blocks with timestamps. [rfc3168] §6.1.4: only data is ECN-capable.
     #[test]
     fn a_full_segment_fills_1500_bytes_and_an_acknowledgment_grows_with_its_blocks() {
         let segment = Segment {

@@ -1,6 +1,6 @@
-//! The receiving end of TCP connections: takes segments in any order, delivers bytes in order and once, and
-//! reports what it has. Acknowledgments are delayed as in [rfc5681] section 4.2, carry the SACK blocks of
-//! [rfc2018] and the timestamps of [rfc7323], and echo marks as in [rfc3168].
+//! The receiving end of TCP connections: takes segments in any order, delivers bytes in order and once, and reports the
+//! received ones. Acknowledgments are delayed as in [rfc5681] section 4.2, carry the SACK blocks of [rfc2018] and the
+//! timestamps of [rfc7323], and echo marks as in [rfc3168].
 //!
 //! Not here: a window that fills (the application reads at once), D-SACK, and the acknowledgment of every
 //! segment with which some receivers start.

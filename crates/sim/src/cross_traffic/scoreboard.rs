@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 pub(super) struct Sent {
     /// When it left, last.
     pub sent: Timestamp,
-    /// What it recorded then.
+    /// Its record then.
     pub stamp: Stamp,
     /// Payload.
     pub bytes: u16,
@@ -131,7 +131,7 @@ impl Scoreboard {
         self.segments.is_empty()
     }
 
-    /// Something is known to be lost.
+    /// A loss has been detected.
     #[inline]
     pub fn has_loss(&self) -> bool {
         self.lost > 0

@@ -114,7 +114,7 @@ impl TcpSender {
         }
     }
 
-    /// The application writes nothing more until [`TcpSender::resume`]: what has left is repaired, and no fetch begins.
+    /// The application writes nothing more until [`TcpSender::resume`]: sent data are repaired, and no fetch begins.
     pub fn pause(&mut self) {
         self.paused = true;
         self.connection.set_paused(true);

@@ -1,6 +1,6 @@
-//! What a TCP flow has to send: without end, once, or intermittently as [rfc8868] models short transfers. Each
-//! fetch is a connection of its own: an initial window, slow start, no memory of the last one. The handshake and
-//! the request before it are not simulated and take no time; they may be thought of as part of the idle time.
+//! What a TCP flow has to send: without end, once, or intermittently as [rfc8868] models short transfers. Each fetch is
+//! a separate connection: an initial window, slow start, no memory of the last one. The handshake and the request
+//! before it are not simulated and take no time; they may be thought of as part of the idle time.
 
 use legato_units::{TimeDelta, Timestamp};
 use rand_chacha::ChaCha8Rng;

@@ -1,6 +1,6 @@
-//! Many steered calls at once: the core of a vector environment. Each slot plays one call after another; the
-//! network, clip and seed of a slot's next call depend on the batch's seed, the slot and the number of calls
-//! it has played, so the result is the same for any number of threads.
+//! Many steered calls at once: the core of a vector environment. Each slot plays one call after another. The network,
+//! clip and seed of a slot's next call depend on the batch's seed, the slot and the number of calls it has played, so
+//! the result is the same for any number of threads.
 
 use super::{COLUMNS, Episode, columns};
 use crate::error::SimError;
@@ -63,9 +63,9 @@ impl Batch {
         Ok(batch)
     }
 
-    /// Restart all calls. `staggered` cuts the first call of each slot off after a random share of its
-    /// time, so that from then on calls of every age are in progress at once: learning from a few seconds
-    /// of all calls does not see only their beginnings, then only their ends.
+    /// Restart all calls. `staggered` cuts the first call of each slot off after a random share of its time, so that
+    /// from then on calls of every age are in progress at once. Otherwise learning from a few seconds of all calls
+    /// would see only their beginnings, then only their ends.
     pub fn reset(&mut self, seed: u64, staggered: bool) -> Result<(), SimError> {
         self.seed = seed;
         self.begun.fill(1);

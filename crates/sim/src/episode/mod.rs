@@ -1,8 +1,8 @@
 //! Calls steered from outside. An [`Episode`] stops before each decision of its agents' learned controllers, shows
-//! their observations, takes an action for each and continues. An agent is a call: one that has its network to
-//! itself ([`Episode::alone`]), or one of several on shared links ([`Episode::shared`]), whose other calls, TCP and
-//! UDP are traffic beside them. Observations and what really happened are kept apart: [`Episode::observe_into`]
-//! never reveals the latter.
+//! their observations, takes an action for each and continues. An agent is a call: one that has its network to itself
+//! ([`Episode::alone`]), or one of several on shared links ([`Episode::shared`]), whose other calls, TCP and UDP are
+//! competing traffic. Observations and what really happened are kept apart: [`Episode::observe_into`] never reveals the
+//! latter.
 
 mod batch;
 mod columns;
@@ -106,8 +106,8 @@ impl Episode {
         Ok(episode)
     }
 
-    /// Begin a session and run it to the first decision. The calls that name no controller of their own are
-    /// steered; `parts` has theirs, which must be a learned one.
+    /// Begin a session and run it to the first decision. The calls that name no controller are steered; `parts` has
+    /// theirs, which must be a learned one.
     pub fn shared(
         scenario: &Scenario,
         parts: CallParts,
@@ -201,7 +201,7 @@ impl Episode {
         }
     }
 
-    /// What has become of an agent by now; the interval of one that acted, or reached its first decision, is over.
+    /// The state of an agent by now; the interval of one that acted, or reached its first decision, is over.
     fn close(&mut self, agent: usize) {
         let Self { world, agents, side, now, .. } = self;
         let agent = &mut agents[agent];

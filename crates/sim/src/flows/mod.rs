@@ -1,4 +1,4 @@
-//! Flows that share links: calls, TCP and UDP. A scenario without any of these is a single call on a path of its own.
+//! Flows that share links: calls, TCP and UDP. A scenario without any of these is a single call on a private path.
 
 mod table;
 
@@ -35,7 +35,8 @@ pub struct FlowSpec<Own> {
     /// Names of `links` that its media or data passes, in order; absent: the scenario's own bottleneck.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub route: Vec<String>,
-    /// Those that its feedback or acknowledgements pass; absent: the scenario's link of the other direction. UDP has none.
+    /// The links that its feedback or acknowledgements pass; absent: the scenario's link of the other direction. UDP
+    /// has none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub return_route: Vec<String>,
     /// The keys of its kind.

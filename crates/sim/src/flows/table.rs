@@ -1,4 +1,4 @@
-//! A flow's TOML table holds the keys of every flow beside those of its kind. It is read by hand: serde's `flatten`
+//! A flow's TOML table holds the keys of every flow and those of its kind. It is read by hand: serde's `flatten`
 //! buffers the table, so that an unknown key or a wrong value would lose its line and its dotted key.
 
 use super::{Direction, FlowSpec};
@@ -8,7 +8,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// What a flow of one kind has of its own.
+/// The keys of a flow of one kind.
 pub trait OwnKeys: Default {
     /// Its keys.
     const KEYS: &'static [&'static str];

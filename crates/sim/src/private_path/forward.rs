@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 pub struct Forward {
     path: Path<Ticket>,
     eager: bool,
-    /// Packets that left together and arrive one behind the other, where the path is eager: what is left of them.
+    /// Packets that left together and arrive one behind the other, where the path is eager: the rest of them.
     flights: VecDeque<Load>,
     /// When their packets arrive; those before `first` have.
     exits: Vec<Timestamp>,
@@ -27,8 +27,8 @@ pub struct Forward {
     drops: VecDeque<Dropped>,
 }
 
-/// What has arrived is taken out of the line once it is so much. What many calls side by side keep of
-/// the past shall not push them out of a processor's cache.
+/// Arrived packets are taken out of the line once they are so many. What many calls side by side keep of the past shall
+/// not push them out of a processor's cache.
 const ARRIVED_KEPT: usize = 64;
 
 impl Forward {
@@ -148,7 +148,7 @@ impl Forward {
         self.next = self.exits.get(self.first).copied().unwrap_or(Timestamp::MAX);
     }
 
-    /// A load of which not all arrives: what is left between the gaps, if anything, stays in flight.
+    /// A load of which not all arrives: the rest between the gaps, if any, stays in flight.
     #[cold]
     fn part(&mut self, entered: usize, load: &Load) {
         let arrives = |at: &Timestamp| *at < Timestamp::MAX;

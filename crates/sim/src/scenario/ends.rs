@@ -38,7 +38,7 @@ pub struct ControllerSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SenderSpec {
-    /// The pacer sends in one burst what its rate permits in this time.
+    /// The pacer sends in one burst the bytes that its rate permits in this time.
     #[schemars(range(min = 0.1, max = 1_000))]
     pub burst_ms: f64,
     /// The pacer raises its rate rather than hold media longer than this.
@@ -176,7 +176,7 @@ pub struct ReceiverSpec {
     /// Minimum playout delay.
     #[schemars(range(min = 0, max = 10_000))]
     pub min_playout_delay_ms: f64,
-    /// How the receiver reports what arrived.
+    /// How the receiver reports arrivals.
     #[serde(deserialize_with = "choice")]
     #[schemars(skip)]
     pub feedback: FeedbackFormat,

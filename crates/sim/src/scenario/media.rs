@@ -6,7 +6,7 @@ use legato_media::encoder::x264;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is sent and how it is coded.
+/// The source and its coding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct VideoSpec {

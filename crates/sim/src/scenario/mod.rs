@@ -42,9 +42,9 @@ pub struct Scenario {
     /// that uses the remote estimate as one input among others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receiver_controller: Option<ControllerSpec>,
-    /// What is sent.
+    /// The source.
     pub video: VideoSpec,
-    /// An audio stream beside the video.
+    /// An audio stream next to the video.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audio: Option<AudioSpec>,
     /// The sending end.
@@ -60,10 +60,10 @@ pub struct Scenario {
     /// Calls that share the links; absent: one call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<Vec<CallSpec>>,
-    /// TCP flows beside them.
+    /// TCP flows that compete with them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tcp: Vec<TcpSpec>,
-    /// Constant-rate UDP flows beside them.
+    /// Constant-rate UDP flows that compete with them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub udp: Vec<UdpSpec>,
     /// Further bottlenecks that flows are routed over.

@@ -22,7 +22,7 @@ pub struct PathSpec {
     /// Independent random loss.
     #[schemars(range(min = 0, max = 1))]
     pub loss_ratio: f64,
-    /// Both over time instead, from a trace of their own.
+    /// Both over time instead, from a separate trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conditions: Option<ConditionsSpec>,
     /// Loss in bursts, in addition.
@@ -232,7 +232,7 @@ pub struct PolicerSpec {
     /// What passes for long.
     #[schemars(range(min = 1, max = 1e11))]
     pub rate_bps: u64,
-    /// What passes at once after a pause.
+    /// The bytes that pass at once after a pause.
     #[schemars(range(min = 1, max = 1e12))]
     pub burst_bytes: u64,
 }
@@ -244,10 +244,10 @@ pub struct TokenBucketSpec {
     /// What passes for long.
     #[schemars(range(min = 1, max = 1e11))]
     pub rate_bps: u64,
-    /// What passes at the bottleneck's speed after a pause.
+    /// The bytes that pass at the bottleneck's speed after a pause.
     #[schemars(range(min = 1, max = 1e12))]
     pub burst_bytes: u64,
-    /// What may wait, in ms at `rate_bps`.
+    /// The queue's limit, in ms at `rate_bps`.
     #[schemars(range(min = 0, max = 3_600_000))]
     pub limit_ms: f64,
 }

@@ -3,7 +3,7 @@
 use serde::de::IntoDeserializer;
 use serde::{Deserialize, Deserializer};
 
-/// The dotted key of an invalid value, and what is wrong with it.
+/// The dotted key of an invalid value, and its fault.
 pub(crate) type Refusal = (String, String);
 
 /// A day.

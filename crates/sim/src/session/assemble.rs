@@ -260,7 +260,7 @@ impl<'a> Layout<'a> {
         Ok(Lane::new(flow, direction, Path::new(tail_stages(&own, serial, seed, name)?)))
     }
 
-    /// The links, once every route is known.
+    /// The links, once every route is complete.
     fn links(self) -> Result<Links, SimError> {
         let further = self.scenario.links.iter().zip(self.further);
         let further: Vec<_> = further.map(|(link, loaded)| (link.path(), Some(loaded), link.name.as_str())).collect();

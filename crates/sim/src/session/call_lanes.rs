@@ -10,7 +10,7 @@ use legato_path::{DropReason, Ecn, Packet};
 use legato_units::{Burst, DataSize, Timestamp};
 use std::collections::VecDeque;
 
-/// A call's own part of the ways between its ends, and what is on them.
+/// A call's private part of the ways between its ends, and the packets on them.
 pub struct CallLanes {
     flow: u16,
     media: Lane<Ticket>,
@@ -54,7 +54,7 @@ impl CallLanes {
 pub struct OnLanes<'a> {
     /// The call's own.
     pub lanes: &'a mut CallLanes,
-    /// What it shares.
+    /// The shared part.
     pub network: &'a mut lane::Network,
 }
 

@@ -1,7 +1,7 @@
 //! One way between a flow's ends: the links it shares with others, and after them its own propagation and jitter.
 //!
-//! If the links decide a packet's fate when it is sent, it goes straight to its flow's own part of the way, as it
-//! is; if one may keep it, it waits among those of all flows, as a parcel.
+//! If the links decide a packet's fate when it is sent, it goes straight to its flow's private part of the way,
+//! unchanged. If a link may keep it, it waits among the packets of all flows, as a parcel.
 
 use super::link::Links;
 use super::parcel::{Parcel, Way};
@@ -32,7 +32,7 @@ impl<T: Send + Into<Parcel>> Lane<T> {
         Self { flow, way, tail }
     }
 
-    /// Send a packet; returns a loss that is already known.
+    /// Sends a packet; returns a loss that is already certain.
     #[inline]
     pub fn send(
         &mut self,

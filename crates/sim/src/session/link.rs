@@ -4,11 +4,11 @@ use super::parcel::{Parcel, Way};
 use legato_path::{Delivered, DropNotice, Ecn, Lost, Packet, Path};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// One link: loss, queue and capacity; no propagation, which each flow has of its own.
+/// One link: loss, queue and capacity; no propagation, which each flow has separately.
 pub struct Link {
     path: Path<Parcel>,
-    /// Exit times are known on entry, and this is the last link of every route: a packet passes at once, with its exit
-    /// time, and is never kept here.
+    /// Exit times are certain on entry, and this is the last link of every route: a packet passes at once, with its
+    /// exit time, and is never kept here.
     passes_at_once: bool,
 }
 
@@ -29,7 +29,7 @@ impl Link {
         self.path.push(now, packet);
     }
 
-    /// The fate of a packet that comes at `now`, if that is known: `None` if it must be pushed.
+    /// The fate of a packet that comes at `now`, if it is certain: `None` if it must be pushed.
     #[inline]
     pub fn pass(&mut self, now: Timestamp, size: DataSize, ecn: &mut Ecn) -> Option<Result<Timestamp, Lost>> {
         self.passes_at_once.then(|| self.path.pass_packet(now, size, ecn))

@@ -142,7 +142,7 @@ impl Session {
         }
     }
 
-    /// Take what a link releases by `now`, and what it lost.
+    /// Take the packets that a link releases by `now`, and its losses.
     fn hand_on(&mut self, link: usize, now: Timestamp) {
         while let Some(delivered) = self.network.links.links[link].pop(now) {
             let next = self.network.links.next(link, &delivered.packet);

@@ -55,7 +55,7 @@ impl TcpFlow {
         self.figures
     }
 
-    /// Send what may be sent.
+    /// Send the segments that may leave.
     fn send(&mut self, now: Timestamp, network: &mut Network) {
         while let Some(segment) = self.sender.poll(now) {
             let size = segment.wire_size();
@@ -67,7 +67,7 @@ impl TcpFlow {
         }
     }
 
-    /// Acknowledge what is due.
+    /// Send due acknowledgments.
     fn acknowledge(&mut self, now: Timestamp, network: &mut Network) {
         while let Some(ack) = self.receiver.poll_ack(now) {
             self.acks.send(now, network, ack.wire_size(), Ecn::NotEct, ack);

@@ -297,7 +297,7 @@ impl CongestionControl for Bbr {
         if congestion.cause == Cause::Mark {
             return;
         }
-        // [draft-cardwell-iccrg-bbr-congestion-control-00] §4.2.3.4: what is in flight, for one round.
+        // [draft-cardwell-iccrg-bbr-congestion-control-00] §4.2.3.4: the bytes in flight, for one round.
         self.prior_window = self.saved_window();
         self.window = congestion.in_flight_bytes + congestion.delivered_bytes.max(self.segment);
         self.round_ends_at = congestion.total_delivered_bytes;

@@ -150,8 +150,8 @@ fn every_ten_seconds_the_pipe_is_emptied_for_200_ms() {
     assert!(rounds.bbr.window + 2_000 >= window, "{} after {window}", rounds.bbr.window);
 }
 
-/// [draft-cardwell-iccrg-bbr-congestion-control-00] §4.2.3.4 and §4.2.3.6: what is in flight and no more for one round, then the
-/// usual rule, and the previous window when all is repaired; one segment after a timeout.
+/// [draft-cardwell-iccrg-bbr-congestion-control-00] §4.2.3.4 and §4.2.3.6: the bytes in flight and no more for one
+/// round, then the usual rule, and the previous window when all is repaired; one segment after a timeout.
 #[test]
 fn loss_conserves_packets_for_a_round_and_forgets_nothing() {
     let mut rounds = Rounds::full();

@@ -1,6 +1,6 @@
-//! BIC [xu2004], Linux's TCP from 2004 to 2006: believes that the right window lies between the one after the last
-//! loss and the one at which that loss came, and searches it by halving the distance each round trip, in bounded
-//! steps; beyond the old window it probes slowly at first, then faster. Small windows are Reno's.
+//! BIC [xu2004], Linux's TCP from 2004 to 2006: believes that the right window lies between the one after the last loss
+//! and the one at which that loss came. It searches it by halving the distance each round trip, in bounded steps.
+//! Beyond the old window it probes slowly at first, then faster. Small windows are Reno's.
 
 use super::{AckSample, Cause, Congestion, CongestionControl, Phase};
 

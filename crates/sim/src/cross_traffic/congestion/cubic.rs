@@ -171,8 +171,8 @@ mod tests {
         AckSample { now, srtt: TimeDelta::from_millis(100), ..ack(bytes) }
     }
 
-    /// [rfc9438] §4.1, §4.2, §4.6 and §5, by hand: 1,000 segments lost at give 700, K = cbrt(300 / 0.4) = 9.0856 s; the curve
-    /// is at 700 after 0 s, 1,000 − 0.4 · 4.0856³ = 972.72 after 5 s, 1,000 at K and 1,000.306 after 10 s.
+    /// [rfc9438] §4.1, §4.2, §4.6 and §5, by hand: 1,000 segments lost at give 700, K = cbrt(300 / 0.4) = 9.0856 s. The
+    /// curve is at 700 after 0 s, 1,000 − 0.4 · 4.0856³ = 972.72 after 5 s, 1,000 at K and 1,000.306 after 10 s.
     #[test]
     fn the_curve_leads_from_seven_tenths_over_a_plateau_at_the_old_window() {
         let mut cubic = cubic(1_000.0);

@@ -1,6 +1,5 @@
-//! How much a TCP connection may have in flight: one file per algorithm. The connection does what
-//! they have in common (loss detection, retransmission, pacing at the given rate) and reports what it
-//! observes.
+//! How much a TCP connection may have in flight: one file per algorithm. The connection does their common work (loss
+//! detection, retransmission, pacing at the given rate) and reports its observations.
 
 mod bbr;
 mod bic;

@@ -89,8 +89,8 @@ mod tests {
     use super::super::testing::{ack, congestion};
     use super::*;
 
-    /// [rfc5681] eq. (2): each acknowledgment adds what it acknowledges, at most a segment; [rfc3168] §6.1.2: not one that
-    /// echoes a mark.
+    /// [rfc5681] eq. (2): each acknowledgment adds the acknowledged bytes, at most a segment; [rfc3168] §6.1.2: not one
+    /// that echoes a mark.
     #[test]
     fn slow_start_adds_a_segment_per_acknowledgment() {
         let mut reno = Reno::new(1_000, 3_000);
@@ -115,8 +115,9 @@ mod tests {
         assert_eq!(counting.window_bytes(), 11_000);
     }
 
-    /// [rfc5681] eq. (4), §3.1 and §4.1; [rfc6675] §5: half of what was in flight, after a loss never below two segments; a
-    /// timeout leaves one, and a second one for the same data does not halve again; [rfc3168] §6.1.2: a mark leaves one.
+    /// [rfc5681] eq. (4), §3.1 and §4.1; [rfc6675] §5: half of the bytes in flight, after a loss never below two
+    /// segments; a timeout leaves one, and a second one for the same data does not halve again; [rfc3168] §6.1.2: a
+    /// mark leaves one.
     #[test]
     fn losses_halve_and_timeouts_leave_one_segment() {
         let mut reno = Reno::new(1_000, 20_000);
