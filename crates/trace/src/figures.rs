@@ -86,7 +86,8 @@ impl Recorder {
         summary.probe_clusters = totals.probes;
     }
 
-    /// Whether the size of each frame shown is known: not where a browser sent, nor where nothing is known of frames.
+    /// Whether the size of each shown frame is recorded: not where a browser sent, nor where there are no records of
+    /// frames.
     fn sizes_are_known(&self) -> bool {
         !self.frames.is_empty() && self.frames.iter().all(|row| row.rendered.is_none() || row.encoded.is_some())
     }

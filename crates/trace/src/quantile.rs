@@ -24,7 +24,7 @@ impl Quantiles {
         Some(self.within(values, &Spread::of(values)?, ranks))
     }
 
-    /// The same if the spread of `values` is known.
+    /// The same for a given spread of `values`.
     pub(crate) fn within<const N: usize>(&mut self, values: &[u32], spread: &Spread, ranks: [f64; N]) -> [u32; N] {
         let (min, max) = (spread.min, spread.max);
         // Buckets of equal width, a power of two.
@@ -76,7 +76,7 @@ pub(crate) struct Spread {
 impl Spread {
     /// Of `values`; `None` if there are none.
     pub fn of(values: &[u32]) -> Option<Self> {
-        // Each a loop of its own, which compilers turn into vector instructions.
+        // Each a separate loop, which compilers turn into vector instructions.
         let min = values.iter().copied().fold(u32::MAX, u32::min);
         let max = values.iter().copied().fold(0, u32::max);
         let sum = values.iter().map(|&value| u64::from(value)).sum();

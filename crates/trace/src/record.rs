@@ -58,7 +58,7 @@ pub enum Record<'a> {
     },
     /// Feedback reached the sender.
     Feedback {
-        /// The reports, joined with what was sent.
+        /// The reports, joined with the sent packets.
         reports: &'a PacketReports,
     },
     /// A compound RTCP packet left one end for the other.
@@ -113,7 +113,7 @@ pub struct FrameEncoded {
     pub height: u16,
     /// Decodable without any other frame.
     pub keyframe: bool,
-    /// Luma PSNR of what was coded, before the network; absent without measured pixels.
+    /// Luma PSNR of the coded frame, before the network; absent without measured pixels.
     pub psnr_db: Option<f32>,
 }
 

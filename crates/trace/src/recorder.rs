@@ -44,7 +44,7 @@ pub struct FrameRow {
 pub struct PacketRow {
     /// When it left the pacer.
     pub sent: Timestamp,
-    /// What left.
+    /// The sent packet.
     pub packet: PacketSent,
     /// When it came out of the path.
     pub arrived: Option<Timestamp>,
@@ -96,7 +96,7 @@ pub struct Recorder {
     pub(crate) rtt_us: Vec<u32>,
     pub(crate) pacer_delay_us: Runs,
     pub(crate) frames: Vec<FrameRow>,
-    /// VMAF of what was on the screen for each frame, 0 to 100; empty if it was not measured.
+    /// VMAF of the picture on the screen for each frame, 0 to 100; empty if it was not measured.
     pub(crate) viewed_vmaf: Vec<Option<f32>>,
     pub(crate) freezes: Vec<Freeze>,
     pub(crate) series: Vec<SeriesRow>,
@@ -195,13 +195,13 @@ impl Recorder {
     pub fn frames(&self) -> &[FrameRow] {
         &self.frames
     }
-    /// VMAF scores, 0 to 100, of what was on the screen for each captured frame; `None` before the first picture.
+    /// VMAF scores, 0 to 100, of the picture on the screen for each captured frame; `None` before the first picture.
     pub fn judged(&mut self, scores: Vec<Option<f32>>) {
         self.viewed_vmaf = scores;
     }
 
-    /// VMAF of what was on the screen for a frame, from the first picture on; once the call is finished, without
-    /// those that the mean leaves out.
+    /// VMAF of the picture on the screen for a frame, from the first picture on; once the call is finished, without the
+    /// frames that the mean leaves out.
     pub fn viewed_vmaf(&self, frame: usize) -> Option<f32> {
         *self.viewed_vmaf.get(frame)?
     }

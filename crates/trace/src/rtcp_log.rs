@@ -1,7 +1,7 @@
 //! RTCP as it was on the wire, in either direction, with departure and arrival times.
 //!
-//! [rfc8868] §3.1 wants it kept beside the RTP packets. Rows are the bytes themselves, so that any reader of
-//! RTCP can take them. Not recorded: why a packet never arrived.
+//! [rfc8868] §3.1 wants it kept with the RTP packets. Rows are the bytes themselves, so that any reader of RTCP can
+//! take them. Not recorded: why a packet never arrived.
 
 use legato_units::Timestamp;
 

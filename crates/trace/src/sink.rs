@@ -5,7 +5,7 @@ use legato_units::{DataRate, TimeDelta, Timestamp};
 
 /// Takes records. `()` is a sink too: disabled tracing costs nothing.
 pub trait TraceSink {
-    /// Keep what happened at `now`.
+    /// Record an event at `now`.
     fn record(&mut self, now: Timestamp, record: &Record<'_>);
 
     /// Whether `Record::Gauge` is wanted now; reading a controller's state is not free.
@@ -19,8 +19,7 @@ pub trait TraceSink {
         false
     }
 
-    /// Whether renderings are wanted. If not, a receiver without a controller of its own need not
-    /// compute them.
+    /// Whether renderings are wanted. If not, a receiver without a controller need not compute them.
     fn wants_renderings(&self) -> bool {
         true
     }

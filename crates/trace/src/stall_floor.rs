@@ -94,8 +94,8 @@ mod tests {
         Timestamp::from_millis(ms)
     }
 
-    /// The floor in ms of a call of 10 s that takes a picture every 40 ms outside its pauses, over a link that takes
-    /// 5 ms for a packet and passes nothing in the outages.
+    /// The floor in ms of a call of 10 s that takes a picture every 40 ms outside its pauses. The link takes 5 ms for a
+    /// packet and passes nothing in the outages.
     fn floor_ms(outages: &[(i64, i64)], pauses: &[(i64, i64)]) -> f64 {
         let mut recorder = Recorder::default();
         recorder.begin(LogLevel::Summary, at(0));

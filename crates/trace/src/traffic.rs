@@ -1,4 +1,4 @@
-//! The records of flows that are not calls: TCP and UDP beside them.
+//! The records of competing TCP and UDP flows.
 
 use legato_units::{DataSize, TimeDelta, Timestamp};
 
