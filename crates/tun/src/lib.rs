@@ -2,9 +2,9 @@
 //! [`Pair`]. What programs in one namespace send, [`Device::receive`] returns as IP packets; what [`Device::send`] is
 //! given, programs in the other receive.
 //!
-//! Linux only, and only for users that may make namespaces and devices in them: the superuser. Nothing of it has a
-//! name in the system. Namespaces and devices are open files of this process, and the kernel removes them when the
-//! last of these is closed, however the process ends; a namespace lives on only as long as a process in it does.
+//! Linux only, and only for users that may make namespaces and devices in them: the superuser. Nothing of it has a name
+//! in the system. Namespaces and devices are open files of this process. The kernel removes them when the last of these
+//! is closed, however the process ends. A namespace lives on only as long as a process in it does.
 
 mod pair;
 #[cfg(target_os = "linux")]

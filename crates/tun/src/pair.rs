@@ -1,4 +1,4 @@
-//! The pair: each half is set up from a thread of its own that enters a new namespace and ends.
+//! The pair: each half is set up from a separate thread that enters a new namespace and ends.
 
 use crate::raw;
 use std::fs::File;
@@ -38,7 +38,7 @@ pub struct Host {
 pub struct Device(File);
 
 impl Pair {
-    /// Create both. An error says in one line what is missing.
+    /// Create both. An error names the missing part in one line.
     pub fn open() -> Result<Self, String> {
         let open = |name: &'static str, address| {
             // A thread's namespace is its own, and ends with it: the process stays where it is.
@@ -106,7 +106,7 @@ impl Device {
         }
     }
 
-    /// Discard what has been sent and not received.
+    /// Discard packets sent but not received.
     pub fn drain(&self) {
         let mut packet = [0; MTU_BYTES as usize];
         while let Ok(Some(_)) = self.receive(&mut packet, Duration::ZERO) {}

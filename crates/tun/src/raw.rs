@@ -35,7 +35,7 @@ const SIOCSIFMTU: Opcode = 0x8922;
 // linux/socket.h
 const AF_INET: u16 = 2;
 
-/// `struct ifreq`: a device's name, ended by a zero, and a union of what is to be set.
+/// `struct ifreq`: a device's name, ended by a zero, and a union of the values to set.
 #[repr(C)]
 struct DeviceRequest {
     name: [u8; 16],
