@@ -1,6 +1,6 @@
-//! libvpx for real calls: VP8 and VP9 at a live bitrate ([`Live`]), coded as in libwebrtc, but on one thread, without
-//! dropping pictures and without denoising; the same with references that the receiver has acknowledged
-//! ([`Resilient`]); and a separate decoder ([`Playback`]).
+//! libvpx for real calls. [`Live`] codes VP8 and VP9 at a live bitrate as in libwebrtc, but on one thread, without
+//! dropping pictures and without denoising. [`Resilient`] does the same with references that the receiver has
+//! acknowledged, and [`Playback`] is a separate decoder.
 //!
 //! libvpx is a system library that may be absent. It is looked for when this crate is built; if it is missing,
 //! [`check`] reports it, and nothing can be opened.

@@ -32,7 +32,7 @@ impl Live {
         self.settings
     }
 
-    /// `resilient`: frames are decodable without what was learnt from others.
+    /// `resilient`: frames are decodable without statistics from other frames.
     pub(crate) fn open(settings: Settings, bits_per_second: u32, resilient: bool) -> Result<Self, Error> {
         raw::check()?;
         settings.check()?;

@@ -75,7 +75,7 @@ pub(crate) fn check() -> Result<(), Error> {
 }
 
 impl Encoder {
-    /// `resilient`: frames are decodable without what was learnt from others.
+    /// `resilient`: frames are decodable without statistics from other frames.
     pub(crate) fn new(settings: Settings, kbps: u32, resilient: bool) -> Result<Self, Error> {
         let (width, height) = (u32::from(settings.width), u32::from(settings.height));
         let (vp9, speed, max_intra_percent) = (is_vp9(settings.codec), settings.speed(), settings.max_intra_percent());

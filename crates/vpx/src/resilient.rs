@@ -1,10 +1,10 @@
-//! A stream with what libvpx has against losses: the sender chooses which references a frame is predicted from and which
-//! it replaces. Beside the last frame there are two, of which the receiver has acknowledged at least one: from that the
-//! stream is predicted again once a loss is reported.
+//! A stream with what libvpx has against losses: the sender chooses which references a frame is predicted from and
+//! which it replaces. In addition to the last frame there are two references, of which the receiver has acknowledged at
+//! least one. Once a loss is reported, the stream is predicted from that one again.
 //!
-//! A receiver decodes whole frames only, and the next frame says nothing of what it is predicted from: it shows pictures
-//! that are wrong until the frame that recovers. So frames are decodable without what entropy coding learnt from others
-//! ([rfc6386] §9.11: probabilities are those of the key frame).
+//! A receiver decodes whole frames only, and a frame does not name its reference: it shows pictures that are wrong
+//! until the frame that recovers. So frames are decodable without what entropy coding learnt from others ([rfc6386]
+//! §9.11: probabilities are those of the key frame).
 
 use crate::buffers::Buffers;
 use crate::live::Live;
@@ -23,17 +23,17 @@ pub struct ResilientFrame {
     pub recovers: bool,
 }
 
-/// A stream that hears what arrived.
+/// A stream that gets reports of arrivals.
 pub struct Resilient {
     live: Live,
     coded: u64,
-    /// The two references beside the last frame.
+    /// The two references in addition to the last frame.
     kept: [Kept; 2],
     /// Coded, and not reported so far: its number, and whether it is right whatever came before.
     unreported: VecDeque<(u64, bool)>,
     /// The next frame is predicted from acknowledged ones.
     recovering: bool,
-    /// The next frame is a key frame: no reference is known to be right.
+    /// The next frame is a key frame: no reference is certainly right.
     begins_anew: bool,
     /// The receiver's picture was right at the last report.
     right: bool,
@@ -102,7 +102,7 @@ impl Resilient {
     /// References of the next frame, which is no key frame.
     fn buffers(&mut self, recovers: bool) -> Buffers {
         if recovers {
-            // What was coded since the loss is wrong, whatever will be reported of it.
+            // Every frame coded since the loss is wrong, whatever reports will say.
             for kept in self.kept.iter_mut().filter(|kept| kept.state == State::Unreported) {
                 kept.state = State::Wrong;
             }
@@ -119,8 +119,8 @@ impl Resilient {
         Buffers { used, replaced: LAST | replaced }
     }
 
-    /// The receiver reports that all of a frame came, or not. Frames are reported in order; what was not reported when a
-    /// later frame is counts as lost.
+    /// The receiver reports that all of a frame came, or not. Frames are reported in order; a frame without a report
+    /// when a later one has one counts as lost.
     pub fn report(&mut self, number: u64, whole: bool) {
         while let Some(&(sent, fresh)) = self.unreported.front().filter(|(sent, _)| *sent <= number) {
             self.unreported.pop_front();
@@ -165,8 +165,8 @@ mod tests {
         stream.encode(&picture(n), 30.0, 300_000, false).unwrap()
     }
 
-    /// Frames 20 to 22 are lost, which is reported three frames later: then one is predicted from what the receiver has,
-    /// and a decoder that never saw the lost ones shows it as one that saw all.
+    /// Frames 20 to 22 are lost, which is reported three frames later. Then one is predicted from a frame that the
+    /// receiver has, and a decoder that never saw the lost ones shows it as one that saw all.
     #[test]
     fn after_a_reported_loss_prediction_begins_at_an_acknowledged_frame() {
         for (codec, mut stream) in streams() {

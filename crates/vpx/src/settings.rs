@@ -32,10 +32,10 @@ impl Settings {
         Ok(())
     }
 
-    /// libwebrtc's choice for desktops, with two exceptions. It uses 6 for the larger sizes of VP8, where 8 takes a sixth
-    /// less time at 1280x720, and the PSNR of the generated scene is the same to 0.1 dB. And it uses 7 for VP9 at 1280x720,
-    /// on four threads if there are five processors: here there is one thread, on which 8 takes a fifth less time (16 ms per
-    /// picture where VP8 takes 15) for a decibel.
+    /// libwebrtc's choice for desktops, with two exceptions. It uses 6 for the larger sizes of VP8, where 8 takes a
+    /// sixth less time at 1280x720, and the PSNR of the generated scene is the same to 0.1 dB. And it uses 7 for VP9 at
+    /// 1280x720, on four threads if there are five processors. Here there is one thread, on which 8 takes a fifth less
+    /// time (16 ms per picture where VP8 takes 15) for a decibel.
     #[cfg(libvpx)]
     pub(crate) fn speed(&self) -> u32 {
         let samples = u32::from(self.width) * u32::from(self.height);
