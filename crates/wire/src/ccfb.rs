@@ -1,9 +1,8 @@
 //! Congestion control feedback of RFC 8888: for each stream, which packets arrived, with which
 //! mark, and how long before the report.
 //!
-//! After the RTCP header: the sender's SSRC; for each stream its SSRC, first sequence number, count
-//! of metrics, and 16 bits per metric (received, ECN, arrival time offset), padded to a word; last
-//! the report timestamp.
+//! After the RTCP header comes the sender's SSRC. Each stream has its SSRC, first sequence number, count of metrics,
+//! and 16 bits per metric (received, ECN, arrival time offset), padded to a word. Last comes the report timestamp.
 //!
 //! **Where the RFC and practice differ.** "begin_seq to begin_seq + num_reports inclusive" is off by
 //! one: num_reports is a count. A last block without metrics is accepted, though libwebrtc refuses

@@ -9,7 +9,7 @@ pub enum Error {
     Invalid {
         /// The field, e.g. `rtcp.version`.
         field: &'static str,
-        /// What it held.
+        /// Its value.
         value: u64,
     },
     /// Bytes are left over after the end of the format.

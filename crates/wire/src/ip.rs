@@ -40,7 +40,7 @@ pub fn udp_packet(source: SocketAddrV4, destination: SocketAddrV4, payload: &[u8
     let mut packet = Vec::with_capacity(total.into());
     packet.extend_from_slice(&[0x45, 0]);
     packet.extend_from_slice(&total.to_be_bytes());
-    // [rfc6864] §4.1: what is never fragmented needs no identification.
+    // [rfc6864] §4.1: a packet that is never fragmented needs no identification.
     packet.extend_from_slice(&[0, 0, DONT_FRAGMENT, 0, TTL, UDP, 0, 0]);
     packet.extend_from_slice(&source.ip().octets());
     packet.extend_from_slice(&destination.ip().octets());
@@ -156,7 +156,7 @@ pub fn mark_ce(bytes: &mut [u8]) {
                 checksum.copy_from_slice(&updated);
             }
         }
-        // IPv6 has no checksum of its own.
+        // IPv6 itself has no checksum.
         [first, second, ..] if *first >> 4 == 6 => *second |= 0b11 << 4,
         _ => {}
     }

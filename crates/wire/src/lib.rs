@@ -1,7 +1,7 @@
-//! Bytes to structs and back: RTP headers, payloads of H.264, VP8, VP9, the hybrid codec and parity, RTCP compounds, the three
-//! feedback formats of congestion control (transport-wide, RFC 8888, REMB), and the IP and UDP headers around them. Stateless: a caller that needs a sequence number or
-//! a reference time across packets keeps it itself. Parsers borrow from the packet, never allocate, and return a value or an [`Error`]
-//! for every byte string.
+//! Bytes to structs and back: RTP headers, payloads of H.264, VP8, VP9, the hybrid codec and parity, and RTCP
+//! compounds. Also the three feedback formats of congestion control (transport-wide, RFC 8888, REMB), and the IP and
+//! UDP headers around them. Stateless: a caller that needs a sequence number or a reference time across packets keeps
+//! it itself. Parsers borrow from the packet, never allocate, and return a value or an [`Error`] for every byte string.
 //!
 //! ```
 //! use legato_units::{TimeDelta, Timestamp};

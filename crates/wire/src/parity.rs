@@ -1,6 +1,6 @@
 //! Reed-Solomon parity of a frame's packets in RTP payloads (docs/reference/parity-format.md): five bytes, then a symbol.
 //!
-//! Between ends of ours: FlexFEC ([rfc8627]) is XOR alone, with which a second loss in a row of packets is final.
+//! Only between Legato's ends: FlexFEC ([rfc8627]) is XOR alone, with which a second loss in a row of packets is final.
 //! This reads single payloads; the arithmetic over several is `legato_call::parity`.
 
 use crate::Error;
@@ -78,7 +78,7 @@ pub fn symbol(marker: bool, payload: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// The marker and the payload of a media packet's symbol, which may have zeros at its end. Refuses a length that the
-/// symbol does not have, and other bytes than zeros behind it: then what it was made from was not of one frame.
+/// symbol does not have, and other bytes than zeros behind it: then its source packets were not of one frame.
 pub fn read_symbol(symbol: &[u8]) -> Result<(bool, &[u8]), Error> {
     let mut reader = Reader::new(symbol);
     let head = reader.u16("parity.length")?;

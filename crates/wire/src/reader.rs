@@ -1,5 +1,5 @@
-//! Reads big-endian fields from the front of a slice. Every length is compared with what is left
-//! before anything is read.
+//! Reads big-endian fields from the front of a slice. Every length is compared with the remaining bytes before anything
+//! is read.
 
 use crate::Error;
 

@@ -15,7 +15,7 @@ pub const PAYLOAD_FEEDBACK: u8 = 206;
 /// Packet type of an extended report (XR).
 pub const EXTENDED_REPORT: u8 = 207;
 
-/// One RTCP packet: a checked common header and what follows it.
+/// One RTCP packet: a checked common header and its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
     packet_type: u8,
@@ -33,7 +33,7 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Reads the first packet of `bytes`; also returns what follows it.
+    /// Reads the first packet of `bytes`; also returns the bytes after it.
     #[inline]
     pub fn split_first(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), Error> {
         let Some((&[first, packet_type, l0, l1], after_header)) = bytes.split_first_chunk() else {
@@ -60,7 +60,7 @@ impl<'a> Packet<'a> {
     pub fn format(&self) -> u8 {
         self.format
     }
-    /// What follows the four bytes of common header, without padding.
+    /// The body after the four bytes of common header, without padding.
     #[inline]
     pub fn body(&self) -> &'a [u8] {
         self.body

@@ -31,7 +31,7 @@ pub struct Header {
 pub struct Encoder {
     /// The packet: header, chunks, at the end the deltas.
     packet: [u8; MAX_ENCODED_BYTES],
-    /// The deltas, until it is known where the chunks end.
+    /// The deltas, until the end of the chunks is decided.
     deltas: [u8; MAX_ENCODED_BYTES],
     /// The arrivals in ticks, [`NO_TICKS`] if there is none.
     ticks: Vec<i64>,
@@ -210,7 +210,7 @@ impl Pending {
         !self.mixed && symbol == self.symbol && (1..MAX_RUN).contains(&self.len)
     }
 
-    /// Takes a symbol, or refuses one that no chunk could hold beside the others.
+    /// Takes a symbol, or refuses one that no chunk could hold with the others.
     #[inline]
     fn push(&mut self, symbol: u32) -> bool {
         if !self.mixed {
@@ -241,7 +241,7 @@ impl Pending {
         true
     }
 
-    /// The chunk to write when a symbol is refused; what it does not hold stays pending.
+    /// The chunk to write when a symbol is refused; the other symbols stay pending.
     fn emit(&mut self) -> u16 {
         if !self.mixed || self.len == 14 {
             let chunk = self.emit_all();

@@ -1,22 +1,17 @@
 //! Transport-wide congestion control feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01):
 //! which transport-wide sequence numbers arrived and when.
 //!
-//! After the RTCP header and two SSRCs: base sequence number (16 bits), status count (16),
-//! reference time (24, signed, units of 64 ms), feedback count (8); then chunks of 16 bits that
-//! give each packet a symbol; then one delta for every packet that arrived, in ticks of 250 us,
-//! the first from the reference time and each later one from the arrival before it.
+//! After the RTCP header and two SSRCs: base sequence number (16 bits), status count (16), reference time (24, signed,
+//! units of 64 ms), feedback count (8). Then chunks of 16 bits give each packet a symbol. Then every packet that
+//! arrived has a delta in ticks of 250 us, the first from the reference time and each later one from the arrival before
+//! it.
 //!
-//! **Rounding.** Each arrival is rounded to the nearest tick of the receiver's clock and the delta
-//! is the difference of two rounded arrivals, so no error accumulates (libwebrtc adds the rounded
-//! delta to its base for the same purpose). The reference is the rounded first arrival, rounded down
-//! to 64 ms; the first delta is therefore always small. libwebrtc rounds the reference first and may
-//! need a large delta there; receivers cannot see the difference.
+//! **Rounding.** Each arrival is rounded to the nearest tick of the receiver's clock, and the delta is the difference of two rounded arrivals, so no error accumulates. (libwebrtc adds the rounded delta to its base for the same purpose.) The reference is the rounded first arrival, rounded down to 64 ms, so the first delta is always small. In libwebrtc the reference is rounded first and may need a large delta; receivers cannot see the difference.
 //!
 //! **Where the draft's text and practice differ**, practice wins: the packet type is 205, and in a
-//! one-bit vector 1 says "received". Symbol 11 is reserved and refused. [`Feedback::parse`] is
-//! strict and used by our own ends; [`Feedback::parse_interop`] accepts what libwebrtc accepts: runs
-//! past the count are cut, and if the deltas do not fit the packet (without its padding) the
-//! feedback says only what arrived, not when.
+//! one-bit vector 1 says "received". Symbol 11 is reserved and refused. [`Feedback::parse`] is strict and serves
+//! Legato's ends. [`Feedback::parse_interop`] is as lenient as libwebrtc: it cuts runs past the count. If the deltas do
+//! not fit the packet (without its padding), the feedback only says which packets arrived, not when.
 
 mod encoder;
 
