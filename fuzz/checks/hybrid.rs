@@ -1,5 +1,5 @@
-//! What must hold for every byte string given to the decoder of `legato-hybrid`: it gives a picture of the stream's size
-//! or says why not, and goes on with the next frame.
+//! Properties that hold for every byte string given to the decoder of `legato-hybrid`: it gives a picture of the
+//! stream's size or says why not, and goes on with the next frame.
 
 use legato_hybrid::{Decoder, Encoder, Header, Picture, Settings, Size};
 use std::sync::OnceLock;
@@ -35,7 +35,7 @@ pub fn frames(range: std::ops::Range<usize>) -> Vec<Vec<Vec<u8>>> {
         .collect()
 }
 
-/// Packets, each behind a length of two bytes; what is left over is one more.
+/// Packets, each behind a length of two bytes; the remaining bytes are one more.
 pub fn packets(mut bytes: &[u8]) -> Vec<&[u8]> {
     let mut packets = Vec::new();
     while let [high, low, rest @ ..] = bytes {

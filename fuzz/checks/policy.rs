@@ -1,5 +1,5 @@
-//! What must hold of every byte string taken for a policy: no panic, and what loads decides within its
-//! range or says that it cannot.
+//! Properties that hold for every byte string taken for a policy: no panic, and what loads decides within its range or
+//! says that it cannot.
 
 use legato_control::policy::{Decide, Manifest, NetworkPolicy, Policy, PolicyError};
 

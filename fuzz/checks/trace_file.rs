@@ -1,5 +1,5 @@
-//! What must hold of every byte string given to the trace readers of `legato-path`: no panic, one
-//! line of error, and what parses plays.
+//! Properties that hold for every byte string given to the trace readers of `legato-path`: no panic, one line of error,
+//! and a trace that parses also plays.
 
 use legato_path::capacity::{AfterLast, Capacity, Cut};
 use legato_path::stage::Propagation;

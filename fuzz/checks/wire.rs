@@ -1,12 +1,12 @@
-//! What must hold for every byte string given to the parsers of `legato-wire`: no parser panics, no
-//! loop runs longer than the input has bytes, and what was parsed parses the same once it is written.
+//! Properties that hold for every byte string given to the parsers of `legato-wire`: no parser panics, and no loop runs
+//! longer than the input has bytes. A parsed value parses the same once it is written.
 
 use legato_units::{TimeDelta, Timestamp};
 use legato_wire::rtcp::{Compound, MAX_COMPOUND_PACKETS, Message};
 use legato_wire::rtp::{self, ExtensionIds};
 use legato_wire::{ccfb, h264, hybrid, ip, parity, remb, twcc, vp8, vp9};
 
-/// One fuzz target: its name and what it checks of one input.
+/// One fuzz target: its name and its check of one input.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them, by the names of their corpus folders.
