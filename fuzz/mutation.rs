@@ -1,9 +1,8 @@
-//! A fuzzer for the stable compiler: mutates what it has and keeps what behaves in a new way.
+//! A fuzzer for the stable compiler: mutates its corpus and keeps inputs that behave in a new way.
 //!
-//! libFuzzer is led by coverage, which needs a nightly compiler. Here an input's *outline* stands in for
-//! it: which error, at which field, or what shape of value the bytes gave. An input with an outline not
-//! seen before joins those that are mutated. That finds the corners of a parser that says precisely what
-//! it refuses, as these do; it is blind to branches that change nothing one can see.
+//! libFuzzer is led by coverage, which needs a nightly compiler. Here an input's *outline* replaces it: which error, at
+//! which field, or which shape of value the bytes gave. An input with a new outline joins the corpus. That finds the
+//! corners of a parser with precise errors, as these are; it is blind to branches without a visible effect.
 //!
 //! `LEGATO_FUZZ_S=60` runs each target for that many seconds (`make fuzz`); without it a few thousand
 //! inputs are tried, always the same ones. `LEGATO_FUZZ_SEED` begins elsewhere. `LEGATO_FUZZ_KEEP=1` writes
@@ -13,7 +12,7 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-/// What is fuzzed.
+/// The fuzz target.
 pub struct Target {
     /// The name of its corpus folder.
     pub name: &'static str,
@@ -122,7 +121,7 @@ fn mutate(bytes: &mut Vec<u8>, inputs: &[Vec<u8>], random: &mut Random) {
     }
 }
 
-/// `text` without its numbers: what is said, not of how much.
+/// `text` without its numbers: the message, not the amounts.
 #[allow(dead_code, reason = "not every target needs it")]
 pub fn without_numbers(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_ascii_digit()).collect()
@@ -133,7 +132,7 @@ fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// SplitMix64: what is tried is no secret, only various.
+/// SplitMix64: the inputs need variety, not secrecy.
 struct Random(u64);
 
 impl Random {
