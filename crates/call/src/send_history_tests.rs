@@ -60,7 +60,7 @@ fn numbered(history: &mut SendHistory, count: u8, base: u64, arrivals_ms: &[Opti
     assert_eq!(usize::from(Encoder::default().encode(&mut bytes, &header, arrivals)), arrivals_ms.len());
     let mut reports = PacketReports::default();
     history.join(Timestamp::from_millis(500), &Feedback::parse(&bytes).unwrap(), &mut reports);
-    reports.into()
+    reports.iter().collect()
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn by_stream(history: &mut SendHistory, at_ms: i64, blocks: &[Block<'_>]) -> Vec
     ccfb::write(&mut bytes, 1, timestamp, &streams);
     let mut reports = PacketReports::default();
     history.join_streams(Timestamp::from_millis(500), &ccfb::Feedback::parse(&bytes).unwrap(), &mut reports);
-    reports.into()
+    reports.iter().collect()
 }
 
 fn of(reports: &[PacketReport]) -> Vec<(u64, bool)> {
