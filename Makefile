@@ -17,7 +17,8 @@ RUST_SOURCES := $(shell find crates -type f -not -path '*/target/*' -not -name '
 # Measuring clips and real calls need OpenH264, which is C++; a machine that has only a C compiler does all else.
 ifeq ($(shell command -v c++),)
 NATIVE_FLAGS := --no-default-features
-TEST_FLAGS := --exclude legato-endpoint --exclude legato-h264
+else
+NATIVE_CRATES := legato-codec legato-endpoint legato-h264 legato-vpx
 endif
 
 # maturin finds the environment by these; whoever has another one active still builds into .venv.
@@ -96,9 +97,14 @@ bench: $(VENV)/.train build
 
 test: test-rust test-python
 
+# With overflow checks where Rust alone is compiled. What links C and C++ is tested as it is built for use, as lint and
+# docs check it, so that those libraries are compiled once. Examples are compiled by lint.
+PURE_CRATES := $(addprefix --exclude legato-,codec endpoint h264 python vpx)
 test-rust:
 	@tools/check_machine.sh > /dev/null
-	cargo test --quiet --workspace $(CARGO_FLAGS) $(TEST_FLAGS)
+	cargo test --quiet --workspace --tests $(CARGO_FLAGS) $(PURE_CRATES)
+	cargo test --quiet --workspace --doc $(CARGO_FLAGS) $(PURE_CRATES)
+	$(if $(NATIVE_CRATES),cargo test --quiet --release $(CARGO_FLAGS) $(addprefix --package ,$(NATIVE_CRATES)))
 
 # After the Rust ones, so that the last line is pytest's count.
 test-python: $(VENV)/.dev build test-rust
@@ -146,7 +152,7 @@ $(VENV)/docs/.made: requirements/docs.lock
 
 docs: $(VENV)/docs/.made
 	PATH="$(CURDIR)/$(VENV)/docs/bin:$$PATH" NO_MKDOCS_2_WARNING=1 mkdocs build --quiet --strict
-	$(VENV)/docs/bin/python tools/crate_docs.py --workspace --exclude legato-python $(CARGO_FLAGS)
+	$(VENV)/docs/bin/python tools/crate_docs.py --release --workspace --exclude legato-python $(CARGO_FLAGS)
 	@rm -rf build/site/crates && cp -r $${CARGO_TARGET_DIR:-target}/doc build/site/crates
 	@echo "site: build/site/index.html"
 
@@ -154,9 +160,9 @@ docs: $(VENV)/docs/.made
 
 lint: $(VENV)/.dev
 	cargo fmt --all --check
-	cargo clippy --quiet --workspace --all-targets $(CARGO_FLAGS) -- -D warnings
-	cargo check --quiet --package legato-python --no-default-features --features calls $(CARGO_FLAGS)
-	cargo check --quiet --package legato-python --no-default-features $(CARGO_FLAGS)
+	cargo clippy --quiet --release --workspace --all-targets $(CARGO_FLAGS) -- -D warnings
+	cargo check --quiet --release --package legato-python --no-default-features --features calls $(CARGO_FLAGS)
+	cargo check --quiet --release --package legato-python --no-default-features $(CARGO_FLAGS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
