@@ -25,12 +25,13 @@ endif
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 unexport CONDA_PREFIX
 
-.PHONY: help setup build demo test test-rust test-python test-studies test-train test-calls fuzz bench dist docs lint format lock clean
+.PHONY: help setup build demo test test-rust test-python test-studies test-train test-calls same fuzz bench dist docs lint format lock clean
 
 help:
 	@echo "make demo     compare controllers on the shipped traces and clips; writes $(DEMO_OUT)/report.html"
 	@echo "make test     the tests, quickest first     make test-calls   those of real calls, with a browser"
 	@echo "make test-studies   the tests of studies/    make test-train   those of learning; installs torch, 6 GB"
+	@echo "make same     whether golden tables, run hashes and generated pages are as they were kept"
 	@echo "make fuzz     a minute of mutated inputs for each parser of foreign bytes"
 	@echo "make build    the Python packages in $(VENV), native part in release mode"
 	@echo "make setup    $(VENV) with everything development needs"
@@ -125,6 +126,13 @@ test-calls: $(VENV)/.dev build
 	@tools/find_browser.sh
 	$(BIN)/python -m pytest -c studies/pyproject.toml studies/tests -m calls --ignore studies/tests/train
 	$(BIN)/python -m pytest -m calls --ignore tests/python/train
+
+# Whether a change of the code changed a figure: golden tables, hashes of some 200 runs, pages rendered from kept data.
+same: build
+	$(BIN)/python tools/golden.py
+	$(BIN)/python tools/same_runs.py
+	$(BIN)/python tools/parameters.py --check
+	$(BIN)/python -m legato_studies.pages --check
 
 # A minute of mutations a target; `make test` tries a few thousand of each.
 fuzz:
