@@ -1,7 +1,7 @@
 """Calls that are alone on their links: played, and read as figures by controller and network.
 
-Networks are independent, so intervals are over networks (:mod:`legato.results.stats`). Differences are taken
-call by call, so that what makes a link, a clip or an encoder hard for both controllers cancels.
+Networks are independent, so intervals are over networks (:mod:`legato.results.stats`). Differences are paired per
+call, so effects common to both controllers cancel.
 """
 
 from __future__ import annotations
