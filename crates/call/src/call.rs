@@ -9,8 +9,8 @@
 
 use crate::sending_half::record_drops;
 use crate::{
-    Arrival, Network, Pauses, Receiver, ReceiverClock, ReceiverInput, ReceiverOutput, Sender, SendingHalf,
-    rtcp_wire_size,
+    Arrival, Network, Pauses, PrivateNetwork, Receiver, ReceiverClock, ReceiverInput, ReceiverOutput, Rtcp, Sender,
+    SendingHalf, Sent,
 };
 use legato_control::Side;
 use legato_control::steering::Steered;
@@ -24,6 +24,15 @@ pub enum Pause {
     /// The time to run to has come.
     Ended,
     /// The end that was to be held is due at this true time; all that comes before is done.
+    Held(Timestamp),
+}
+
+/// When [`Call::turn`] is next wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// At this true time.
+    At(Timestamp),
+    /// At this true time, but the end that is due then is held.
     Held(Timestamp),
 }
 
@@ -95,11 +104,11 @@ impl Call {
         }
     }
 
-    /// When [`Call::turn`] is next wanted, and whether it must wait until the end that is due is no longer held.
-    /// `arrival` and `reply` are the network's [`Network::next_arrival`] at receiver and sender.
-    pub fn due(&self, arrival: Timestamp, reply: Timestamp) -> (Timestamp, bool) {
+    /// When [`Call::turn`] is next wanted, over a network of these [`Network::next_arrival`].
+    pub fn due(&self, next_arrival: impl Fn(Side) -> Timestamp) -> Turn {
+        let (arrival, reply) = (next_arrival(Side::Receiver), next_arrival(Side::Sender));
         let other = self.next(reply);
-        (arrival.min(other), arrival > other && self.is_held(other, reply))
+        if arrival > other && self.is_held(other, reply) { Turn::Held(other) } else { Turn::At(arrival.min(other)) }
     }
 
     /// Process the first due event at `now`: an arrival at the receiver, one at the sender, the receiver's deadline, a
@@ -119,7 +128,7 @@ impl Call {
     }
 
     /// Runs until `end`, or until the held side is due.
-    pub fn advance(&mut self, end: Timestamp, network: &mut impl Network, sink: &mut impl TraceSink) -> Pause {
+    pub fn advance(&mut self, end: Timestamp, network: &mut impl PrivateNetwork, sink: &mut impl TraceSink) -> Pause {
         let horizon = self.hold.map_or(end, |(_, at)| end.min(at));
         let ahead = network.replies_are_certain();
         loop {
@@ -198,7 +207,7 @@ impl Call {
     fn take_line(
         &mut self,
         until: Timestamp,
-        network: &mut impl Network,
+        network: &mut impl PrivateNetwork,
         sink: &mut impl TraceSink,
     ) -> Option<Timestamp> {
         let (burst, exits) = network.line()?;
@@ -225,7 +234,7 @@ impl Call {
     #[inline(never)]
     fn take_arrival(&mut self, now: Timestamp, network: &mut impl Network, sink: &mut impl TraceSink) {
         let local = self.clock.local(now);
-        match network.pop_arrival(now) {
+        match network.pop(Side::Receiver, now) {
             Some(Arrival::Media(packet)) => {
                 let MediaPacket { transport_seq, size_bytes, departure, .. } = packet;
                 let burst = Burst::single(PacketArrived { transport_seq, size_bytes, departure });
@@ -235,7 +244,7 @@ impl Call {
                 }
                 self.receiver.handle(local, ReceiverInput::Media(&packet), &mut At(sink, now));
             }
-            Some(Arrival::Rtcp(bytes)) => {
+            Some(Arrival::Rtcp(Rtcp { bytes, .. })) => {
                 self.receiver.handle(local, ReceiverInput::Rtcp(&bytes), &mut At(sink, now));
             }
             None => {}
@@ -249,7 +258,7 @@ impl Call {
         let local = loop {
             match self.receiver.poll(&mut At(sink, now)) {
                 ReceiverOutput::Send(bytes) => {
-                    network.send_rtcp(Side::Receiver, now, rtcp_wire_size(bytes.len()), bytes);
+                    network.send(Side::Receiver, now, Sent::Rtcp(bytes));
                 }
                 ReceiverOutput::Render(_) => {}
                 ReceiverOutput::Deadline(local) => break local,

@@ -32,12 +32,12 @@ mod stream_index;
 mod stream_log;
 mod video_packet;
 
-pub use call::{Call, Pause};
+pub use call::{Call, Pause, Turn};
 pub use datagram::rtcp_wire_size;
 pub use feedback_format::FeedbackFormat;
 pub use keyframe_requests::{KeyframeRequests, Patience};
 pub use legato_media::frame_buffer::FrameAssembly;
-pub use network::{Arrival, Dropped, Network, NetworkSample, Reply};
+pub use network::{Arrival, Dropped, Network, NetworkSample, PrivateNetwork, Rtcp, Sent};
 pub use pauses::{PauseChange, Pauses};
 pub use receiver::{Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput, RenderedFrame};
 pub use receiver_clock::ReceiverClock;

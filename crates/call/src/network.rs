@@ -2,45 +2,20 @@
 
 use legato_control::Side;
 use legato_media::packet::MediaPacket;
-use legato_units::{Burst, DataRate, DataSize, TimeDelta, Timestamp};
+use legato_units::{Burst, DataRate, TimeDelta, Timestamp};
 
 /// What lies between the two ends. Times are true time, the sender's clock. A real network shows only packets that
 /// enter and leave it at this end; the defaults answer for the rest.
 pub trait Network {
-    /// Packets leave the sender.
-    fn send(&mut self, now: Timestamp, burst: Burst<MediaPacket>);
+    /// Packets leave the end `from`.
+    fn send(&mut self, from: Side, now: Timestamp, sent: Sent);
 
-    /// A compound RTCP packet, of `size` on the wire, leaves this end.
-    fn send_rtcp(&mut self, from: Side, now: Timestamp, size: DataSize, bytes: Vec<u8>);
-
-    /// When the next packet reaches this end, or the network has work to do that may make one arrive;
+    /// When the next packet reaches the end `at`, or the network has work to do that may make one arrive;
     /// [`Timestamp::MAX`] while nothing is due.
     fn next_arrival(&self, at: Side) -> Timestamp;
 
-    /// The packets that reach the receiver by `now`; there may be none yet.
-    fn pop_arrival(&mut self, now: Timestamp) -> Option<Arrival> {
-        let _ = now;
-        None
-    }
-
-    /// The packets that reach the sender by `now`; there may be none yet.
-    fn pop_reply(&mut self, now: Timestamp) -> Option<Reply>;
-
-    /// The media packets that reach the receiver next, one behind the other, and when, as far as that is certain.
-    fn line(&self) -> Option<(&Burst<MediaPacket>, &[Timestamp])> {
-        None
-    }
-
-    /// The first `packets` of [`Network::line`] are taken.
-    fn skip(&mut self, packets: u16) {
-        let _ = packets;
-    }
-
-    /// Whether the receiver may run ahead of the sender: nothing on the way back depends on the order in which packets
-    /// enter and leave it.
-    fn replies_are_certain(&self) -> bool {
-        false
-    }
+    /// What reaches the end `at` by `now`; there may be nothing yet.
+    fn pop(&mut self, at: Side, now: Timestamp) -> Option<Arrival>;
 
     /// The next media packet that was lost on the way, in the order of decisions.
     fn pop_drop(&mut self) -> Option<Dropped> {
@@ -54,21 +29,44 @@ pub trait Network {
     }
 }
 
-/// The packets that reached the receiver.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Arrival {
-    /// A media packet.
-    Media(MediaPacket),
-    /// A compound RTCP packet.
+/// A network that a call has to itself, so that arrivals are certain before their time. This is for speed alone: a call
+/// that only asks a [`Network`] sees the same.
+pub trait PrivateNetwork: Network {
+    /// The media packets that reach the receiver next, one behind the other, and when, as far as that is certain.
+    fn line(&self) -> Option<(&Burst<MediaPacket>, &[Timestamp])>;
+
+    /// The first `packets` of [`PrivateNetwork::line`] are taken.
+    fn skip(&mut self, packets: u16);
+
+    /// Whether the receiver may run ahead of the sender: nothing on the way back depends on the order in which packets
+    /// enter and leave it.
+    fn replies_are_certain(&self) -> bool;
+}
+
+/// What leaves an end.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sent {
+    /// Media packets, of the sender.
+    Media(Burst<MediaPacket>),
+    /// A compound RTCP packet, of either end.
     Rtcp(Vec<u8>),
 }
 
-/// RTCP from the receiver.
-#[derive(Clone, Debug)]
-pub struct Reply {
+/// What reaches an end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// A media packet, at the receiver.
+    Media(MediaPacket),
+    /// A compound RTCP packet, at either end.
+    Rtcp(Rtcp),
+}
+
+/// A compound RTCP packet on its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rtcp {
     /// When it left.
     pub left: Timestamp,
-    /// A compound packet.
+    /// As on the wire, without UDP and IP.
     pub bytes: Vec<u8>,
 }
 

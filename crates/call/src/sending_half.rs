@@ -3,7 +3,7 @@
 //! [`Call`](crate::Call) holds it and a receiver. The driver of a real call, whose receiver is at the other end of a
 //! socket, holds it alone.
 
-use crate::{Dropped, Network, NetworkSample, Pauses, Reply, Sender, SenderInput, SenderOutput, rtcp_wire_size};
+use crate::{Arrival, Dropped, Network, NetworkSample, Pauses, Rtcp, Sender, SenderInput, SenderOutput, Sent};
 use legato_control::Side;
 use legato_control::steering::Steered;
 use legato_media::EncodedFrame;
@@ -99,7 +99,7 @@ impl SendingHalf {
         network: &mut impl Network,
         sink: &mut impl TraceSink,
     ) -> Option<Vec<u8>> {
-        let Reply { left, bytes } = network.pop_reply(now)?;
+        let Arrival::Rtcp(Rtcp { left, bytes }) = network.pop(Side::Sender, now)? else { return None };
         sink.feedback_took(now - left);
         self.sender.handle(now, SenderInput::Rtcp(&bytes), sink);
         Some(bytes)
@@ -123,8 +123,8 @@ impl SendingHalf {
     ) -> Option<(EncodedFrame, PeerTimestamp)> {
         loop {
             match self.sender.poll(sink) {
-                SenderOutput::Media(burst) => network.send(now, burst),
-                SenderOutput::Rtcp(bytes) => network.send_rtcp(Side::Sender, now, rtcp_wire_size(bytes.len()), bytes),
+                SenderOutput::Media(burst) => network.send(Side::Sender, now, Sent::Media(burst)),
+                SenderOutput::Rtcp(bytes) => network.send(Side::Sender, now, Sent::Rtcp(bytes)),
                 SenderOutput::Coded(frame, captured) => return Some((frame, captured)),
                 SenderOutput::Deadline(due) => {
                     self.due = due;

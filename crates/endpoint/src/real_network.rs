@@ -11,11 +11,11 @@ use crate::network::event::Media;
 use crate::network::link::Link;
 use crate::pictures::camera::{CodedFrames, Payload};
 use legato_call::parity::parity_payload;
-use legato_call::{Network, Reply, rtcp_wire_size};
+use legato_call::{Arrival, Network, Rtcp, Sent, rtcp_wire_size};
 use legato_control::{PacketKind, Side};
 use legato_media::packet::MediaPacket;
 use legato_trace::{End, Record, TraceSink};
-use legato_units::{Burst, DataSize, Timestamp};
+use legato_units::Timestamp;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
@@ -180,7 +180,9 @@ impl RealNetwork {
 }
 
 impl Network for RealNetwork {
-    fn send(&mut self, _now: Timestamp, burst: Burst<MediaPacket>) {
+    fn send(&mut self, _from: Side, _now: Timestamp, sent: Sent) {
+        // The connection writes the reports.
+        let Sent::Media(burst) = sent else { return };
         let mut packets = burst.iter();
         while self.failure.is_none()
             && let Some(packet) = packets.next()
@@ -189,15 +191,12 @@ impl Network for RealNetwork {
         }
     }
 
-    fn send_rtcp(&mut self, _from: Side, _now: Timestamp, _size: DataSize, _bytes: Vec<u8>) {
-        // The connection writes the reports.
-    }
-
     fn next_arrival(&self, at: Side) -> Timestamp {
         if at == Side::Sender && !self.received.is_empty() { self.entered } else { Timestamp::MAX }
     }
 
-    fn pop_reply(&mut self, _now: Timestamp) -> Option<Reply> {
-        self.received.pop_front().map(|Received { bytes, .. }| Reply { left: self.entered, bytes })
+    fn pop(&mut self, _at: Side, _now: Timestamp) -> Option<Arrival> {
+        let Received { bytes, .. } = self.received.pop_front()?;
+        Some(Arrival::Rtcp(Rtcp { left: self.entered, bytes }))
     }
 }

@@ -1,7 +1,7 @@
 //! Packets on their way to the receiver. A path carries tickets of a few bytes; the bursts themselves wait here, one
 //! entry each, so that packets cost the path next to nothing to carry.
 
-use legato_call::{Arrival, Dropped};
+use legato_call::{Arrival, Dropped, Rtcp};
 use legato_media::packet::MediaPacket;
 use legato_path::DropReason;
 use legato_units::{Burst, Ecn};
@@ -22,7 +22,7 @@ pub enum Load {
     /// Media packets.
     Media(Burst<MediaPacket>),
     /// A compound RTCP packet.
-    Rtcp(Vec<u8>),
+    Rtcp(Rtcp),
 }
 
 impl Load {
@@ -86,7 +86,7 @@ impl InTransit {
     pub fn arrive(&mut self, ticket: Ticket, ecn: Ecn) -> Arrival {
         let arrival = match self.get(ticket) {
             Load::Media(burst) => Arrival::Media(MediaPacket { ecn, ..burst.get(ticket.place()) }),
-            Load::Rtcp(bytes) => Arrival::Rtcp(bytes.clone()),
+            Load::Rtcp(rtcp) => Arrival::Rtcp(rtcp.clone()),
         };
         self.remove(ticket, 1);
         arrival
@@ -118,13 +118,14 @@ pub fn tickets(first: Ticket, packets: u16) -> impl Iterator<Item = Ticket> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use legato_units::Timestamp;
 
     #[test]
     fn loads_are_kept_until_their_last_packet_is_gone_whatever_the_order() {
         let mut transit = InTransit::default();
-        let load = |byte| Load::Rtcp(vec![byte]);
+        let load = |byte| Load::Rtcp(Rtcp { left: Timestamp::ZERO, bytes: vec![byte] });
         let byte = |transit: &InTransit, ticket| match transit.get(ticket) {
-            Load::Rtcp(bytes) => bytes[0],
+            Load::Rtcp(rtcp) => rtcp.bytes[0],
             Load::Media(_) => unreachable!("none was put in"),
         };
         let first: Vec<_> = tickets(transit.insert(load(1), 2), 2).collect();

@@ -5,7 +5,7 @@
 //! packets back or marks them, each is on the path by itself, as a ticket.
 
 use crate::in_transit::{InTransit, Load, Ticket, tickets};
-use legato_call::{Arrival, Dropped};
+use legato_call::{Arrival, Dropped, Rtcp, rtcp_wire_size};
 use legato_media::packet::MediaPacket;
 use legato_path::{Packet, Path};
 use legato_units::{Burst, DataSize, Ecn, Timestamp};
@@ -72,12 +72,13 @@ impl Forward {
         }
     }
 
-    /// A compound RTCP packet of `size` on the wire leaves the sender.
-    pub fn send_rtcp(&mut self, now: Timestamp, size: DataSize, bytes: Vec<u8>) {
+    /// A compound RTCP packet leaves the sender.
+    pub fn send_rtcp(&mut self, now: Timestamp, bytes: Vec<u8>) {
+        let (size, load) = (rtcp_wire_size(bytes.len()), Load::Rtcp(Rtcp { left: now, bytes }));
         if self.eager {
-            self.pass(now, Burst::single(size), Load::Rtcp(bytes));
+            self.pass(now, Burst::single(size), load);
         } else {
-            let ticket = self.in_transit.insert(Load::Rtcp(bytes), 1);
+            let ticket = self.in_transit.insert(load, 1);
             self.push(now, size, Ecn::NotEct, ticket);
         }
     }
@@ -114,7 +115,7 @@ impl Forward {
         }
         let arrival = match self.flights.front_mut()? {
             Load::Media(burst) => Arrival::Media(burst.first),
-            Load::Rtcp(bytes) => Arrival::Rtcp(std::mem::take(bytes)),
+            Load::Rtcp(rtcp) => Arrival::Rtcp(Rtcp { left: rtcp.left, bytes: std::mem::take(&mut rtcp.bytes) }),
         };
         self.skip(1);
         Some(arrival)
@@ -160,7 +161,7 @@ impl Forward {
             let place = (begin - entered) as u16;
             self.flights.push_back(match load {
                 Load::Media(burst) => Load::Media(burst.rest(place).front(packets as u16)),
-                Load::Rtcp(bytes) => Load::Rtcp(bytes.clone()),
+                Load::Rtcp(rtcp) => Load::Rtcp(rtcp.clone()),
             });
             self.exits.copy_within(begin..begin + packets, kept);
             (begin, kept) = (begin + packets, kept + packets);
@@ -231,7 +232,7 @@ mod tests {
                 seq += u64::from(packets);
             }
             if ms % 50 == 0 {
-                forward.send_rtcp(now, DataSize::from_bytes(60), vec![ms as u8]);
+                forward.send_rtcp(now, vec![ms as u8]);
             }
             while forward.next_arrival() <= now {
                 arrivals.extend(forward.pop(now).map(|arrival| (now, arrival)));

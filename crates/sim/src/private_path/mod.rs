@@ -4,21 +4,21 @@ mod forward;
 
 pub use forward::Forward;
 
-use legato_call::{Arrival, Dropped, Network, NetworkSample, Reply};
+use legato_call::{Arrival, Dropped, Network, NetworkSample, PrivateNetwork, Rtcp, Sent, rtcp_wire_size};
 use legato_control::Side;
 use legato_media::packet::MediaPacket;
 use legato_path::{Packet, Path};
-use legato_units::{Burst, DataRate, DataSize, Ecn, Timestamp};
+use legato_units::{Burst, DataRate, Ecn, Timestamp};
 
 /// Both ways between a call's ends, used by no other flow.
 pub struct PrivatePath {
     forward: Forward,
-    reverse: Path<Reply>,
+    reverse: Path<Rtcp>,
 }
 
 impl PrivatePath {
     /// The two ways, empty.
-    pub fn new(forward: Forward, reverse: Path<Reply>) -> Self {
+    pub fn new(forward: Forward, reverse: Path<Rtcp>) -> Self {
         Self { forward, reverse }
     }
 
@@ -30,16 +30,14 @@ impl PrivatePath {
 
 impl Network for PrivatePath {
     #[inline]
-    fn send(&mut self, now: Timestamp, burst: Burst<MediaPacket>) {
-        self.forward.send(now, burst);
-    }
-
-    fn send_rtcp(&mut self, from: Side, now: Timestamp, size: DataSize, bytes: Vec<u8>) {
-        match from {
-            Side::Receiver => {
-                self.reverse.push(now, Packet { size, flow: 0, ecn: Ecn::NotEct, payload: Reply { left: now, bytes } });
+    fn send(&mut self, from: Side, now: Timestamp, sent: Sent) {
+        match (sent, from) {
+            (Sent::Media(burst), _) => self.forward.send(now, burst),
+            (Sent::Rtcp(bytes), Side::Sender) => self.forward.send_rtcp(now, bytes),
+            (Sent::Rtcp(bytes), Side::Receiver) => {
+                let (size, payload) = (rtcp_wire_size(bytes.len()), Rtcp { left: now, bytes });
+                self.reverse.push(now, Packet { size, flow: 0, ecn: Ecn::NotEct, payload });
             }
-            Side::Sender => self.forward.send_rtcp(now, size, bytes),
         }
     }
 
@@ -51,14 +49,24 @@ impl Network for PrivatePath {
         }
     }
 
-    fn pop_arrival(&mut self, now: Timestamp) -> Option<Arrival> {
-        self.forward.pop(now)
+    fn pop(&mut self, at: Side, now: Timestamp) -> Option<Arrival> {
+        match at {
+            Side::Receiver => self.forward.pop(now),
+            Side::Sender => self.reverse.pop(now).map(|delivered| Arrival::Rtcp(delivered.packet.payload)),
+        }
     }
 
-    fn pop_reply(&mut self, now: Timestamp) -> Option<Reply> {
-        self.reverse.pop(now).map(|delivered| delivered.packet.payload)
+    #[inline]
+    fn pop_drop(&mut self) -> Option<Dropped> {
+        if self.forward.has_drops() { self.forward.pop_drop() } else { None }
     }
 
+    fn sample(&mut self, from: Timestamp, now: Timestamp) -> NetworkSample {
+        NetworkSample { capacity: self.capacity(from, now), queue: self.forward.path().backlog(now).delay }
+    }
+}
+
+impl PrivateNetwork for PrivatePath {
     #[inline]
     fn line(&self) -> Option<(&Burst<MediaPacket>, &[Timestamp])> {
         self.forward.line()
@@ -71,14 +79,5 @@ impl Network for PrivatePath {
 
     fn replies_are_certain(&self) -> bool {
         self.reverse.passes_bursts()
-    }
-
-    #[inline]
-    fn pop_drop(&mut self) -> Option<Dropped> {
-        if self.forward.has_drops() { self.forward.pop_drop() } else { None }
-    }
-
-    fn sample(&mut self, from: Timestamp, now: Timestamp) -> NetworkSample {
-        NetworkSample { capacity: self.capacity(from, now), queue: self.forward.path().backlog(now).delay }
     }
 }

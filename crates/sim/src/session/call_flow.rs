@@ -9,8 +9,7 @@ use super::parcel::Parcel;
 use crate::route::Route;
 use crate::truth::TruthLog;
 use crate::video::{LoadedClip, aged_picture};
-use legato_call::{Call, Dropped};
-use legato_control::Side;
+use legato_call::{Call, Dropped, Turn};
 use legato_path::{DropNotice, Packet};
 use legato_trace::{CallFacts, LogLevel, Record, Recorder, Summary, TraceSink};
 use legato_units::Timestamp;
@@ -89,13 +88,10 @@ impl Flow for CallFlow {
             return Timestamp::MAX;
         }
         let lanes = &self.setup.lanes;
-        let (at, held) = self.setup.call.due(lanes.next_arrival(Side::Receiver), lanes.next_arrival(Side::Sender));
-        if self.setup.stop <= at {
-            self.setup.stop
-        } else if held {
-            Timestamp::MAX
-        } else {
-            at
+        match self.setup.call.due(|at| lanes.next_arrival(at)) {
+            Turn::At(at) => at.min(self.setup.stop),
+            Turn::Held(at) if at < self.setup.stop => Timestamp::MAX,
+            Turn::Held(_) => self.setup.stop,
         }
     }
 

@@ -3,7 +3,7 @@
 use super::lane::{self, Lane, LostAtOnce};
 use super::parcel::Parcel;
 use crate::in_transit::{InTransit, Load, Ticket, tickets};
-use legato_call::{Arrival, Dropped, Network, NetworkSample, Reply};
+use legato_call::{Arrival, Dropped, Network, NetworkSample, Rtcp, Sent, rtcp_wire_size};
 use legato_control::Side;
 use legato_media::packet::MediaPacket;
 use legato_path::{DropReason, Ecn, Packet};
@@ -14,14 +14,14 @@ use std::collections::VecDeque;
 pub struct CallLanes {
     flow: u16,
     media: Lane<Ticket>,
-    replies: Lane<Reply>,
+    replies: Lane<Rtcp>,
     in_transit: InTransit,
     drops: VecDeque<Dropped>,
 }
 
 impl CallLanes {
     /// The ways of the call with number `flow` among the session's flows.
-    pub fn new(flow: u16, media: Lane<Ticket>, replies: Lane<Reply>) -> Self {
+    pub fn new(flow: u16, media: Lane<Ticket>, replies: Lane<Rtcp>) -> Self {
         Self { flow, media, replies, in_transit: InTransit::default(), drops: VecDeque::new() }
     }
 
@@ -59,6 +59,14 @@ pub struct OnLanes<'a> {
 }
 
 impl OnLanes<'_> {
+    fn send_media(&mut self, now: Timestamp, burst: Burst<MediaPacket>) {
+        let first = self.lanes.in_transit.insert(Load::Media(burst), burst.packets);
+        for ticket in tickets(first, burst.packets) {
+            let size = DataSize::from_bytes(burst.size_bytes(ticket.place()));
+            self.put_out(now, size, burst.first.ecn, ticket);
+        }
+    }
+
     #[inline]
     fn put_out(&mut self, now: Timestamp, size: DataSize, ecn: Ecn, ticket: Ticket) {
         if let Some(LostAtOnce(_, reason, ticket)) = self.lanes.media.send(now, self.network, size, ecn, ticket) {
@@ -69,21 +77,18 @@ impl OnLanes<'_> {
 }
 
 impl Network for OnLanes<'_> {
-    fn send(&mut self, now: Timestamp, burst: Burst<MediaPacket>) {
-        let first = self.lanes.in_transit.insert(Load::Media(burst), burst.packets);
-        for ticket in tickets(first, burst.packets) {
-            let size = DataSize::from_bytes(burst.size_bytes(ticket.place()));
-            self.put_out(now, size, burst.first.ecn, ticket);
-        }
-    }
-
-    fn send_rtcp(&mut self, from: Side, now: Timestamp, size: DataSize, bytes: Vec<u8>) {
+    fn send(&mut self, from: Side, now: Timestamp, sent: Sent) {
+        let bytes = match sent {
+            Sent::Media(burst) => return self.send_media(now, burst),
+            Sent::Rtcp(bytes) => bytes,
+        };
+        let (size, rtcp) = (rtcp_wire_size(bytes.len()), Rtcp { left: now, bytes });
         match from {
             Side::Receiver => {
-                self.lanes.replies.send(now, self.network, size, Ecn::NotEct, Reply { left: now, bytes });
+                self.lanes.replies.send(now, self.network, size, Ecn::NotEct, rtcp);
             }
             Side::Sender => {
-                let ticket = self.lanes.in_transit.insert(Load::Rtcp(bytes), 1);
+                let ticket = self.lanes.in_transit.insert(Load::Rtcp(rtcp), 1);
                 self.put_out(now, size, Ecn::NotEct, ticket);
             }
         }
@@ -94,13 +99,14 @@ impl Network for OnLanes<'_> {
         self.lanes.next_arrival(at)
     }
 
-    fn pop_arrival(&mut self, now: Timestamp) -> Option<Arrival> {
-        let Packet { payload: ticket, ecn, .. } = self.lanes.media.pop(now)?.packet;
-        Some(self.lanes.in_transit.arrive(ticket, ecn))
-    }
-
-    fn pop_reply(&mut self, now: Timestamp) -> Option<Reply> {
-        self.lanes.replies.pop(now).map(|delivered| delivered.packet.payload)
+    fn pop(&mut self, at: Side, now: Timestamp) -> Option<Arrival> {
+        match at {
+            Side::Receiver => {
+                let Packet { payload: ticket, ecn, .. } = self.lanes.media.pop(now)?.packet;
+                Some(self.lanes.in_transit.arrive(ticket, ecn))
+            }
+            Side::Sender => self.lanes.replies.pop(now).map(|delivered| Arrival::Rtcp(delivered.packet.payload)),
+        }
     }
 
     #[inline]

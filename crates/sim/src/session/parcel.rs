@@ -2,7 +2,7 @@
 
 use crate::cross_traffic::{Ack, Segment};
 use crate::in_transit::Ticket;
-use legato_call::Reply;
+use legato_call::Rtcp;
 use legato_units::Timestamp;
 
 /// The two directions between a flow's ends.
@@ -24,7 +24,7 @@ pub enum Parcel {
     /// A call's media, or its sender's RTCP.
     Media(Ticket),
     /// A call's RTCP from its receiver.
-    Reply(Reply),
+    Reply(Rtcp),
     /// Data of TCP.
     Segment(Segment),
 }
@@ -52,4 +52,4 @@ macro_rules! from_payload {
         }
     )* };
 }
-from_payload!(Ack Ack, Filler Filler, Reply Reply, Segment Segment, Ticket Media);
+from_payload!(Ack Ack, Filler Filler, Rtcp Reply, Segment Segment, Ticket Media);
