@@ -16,7 +16,7 @@ RUST_SOURCES := $(shell find crates -type f -not -path '*/target/*' -not -name '
 
 # Measuring clips and real calls need OpenH264, which is C++; a machine that has only a C compiler does all else.
 ifeq ($(shell command -v c++),)
-NATIVE_FLAGS := --no-default-features
+NATIVE_FLAGS := --no-default-features --features hybrid
 else
 NATIVE_CRATES := legato-codec legato-endpoint legato-h264 legato-vpx
 endif
