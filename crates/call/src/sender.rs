@@ -3,24 +3,35 @@
 
 use crate::FeedbackFormat;
 use crate::best_of_two::BestOfTwo;
-use crate::parity::ParityShare;
-use crate::rtx_allowance::RtxAllowance;
-use crate::rtx_store::RtxStore;
 use crate::send_history::SendHistory;
 use legato_control::steering::{AnyController, Steered};
-use legato_control::{Decision, Event, PacerQueue, PacketKind, SentPacket, TransportFeedback};
+use legato_control::{Decision, Event, PacerQueue, TransportFeedback};
 use legato_media::pacer::{Pacer, PacerConfig};
-use legato_media::packet::{AUDIO_SSRC, MediaPacket, RTX_SSRC, VIDEO_SSRC};
-use legato_media::packetizer::{self, PACKET_OVERHEAD_BYTES};
-use legato_media::{EncodedFrame, Encoder, EncoderBudget, Source, SourceFrame, Version};
-use legato_trace::{End, FrameEncoded, PacketSent, Record, TraceSink};
+use legato_media::packet::MediaPacket;
+use legato_media::{EncodedFrame, Encoder, Source};
+use legato_trace::{End, FrameEncoded, Record, TraceSink};
 use legato_units::{Burst, DataRate, DataSize, Ecn, PeerTimestamp, TimeDelta, Timestamp};
-use legato_wire::ntp::CompactNtp;
 
+mod audio;
+mod budget;
+mod encoder_rate;
+mod keyframes;
+mod numbering;
+mod packets;
 mod parity;
 mod pause;
+mod repair;
+mod reports;
 mod rtcp;
 mod stale_frames;
+
+use audio::Audio;
+use encoder_rate::EncoderRate;
+use keyframes::Keyframes;
+use numbering::Numbering;
+use parity::FrameParity;
+use repair::Repair;
+use reports::Reports;
 
 /// Parameters of a [`Sender`].
 #[derive(Clone, Copy, Debug)]
@@ -92,8 +103,6 @@ pub struct Sender {
     source: Source,
     pacer: Pacer,
     history: SendHistory,
-    rtx_store: RtxStore,
-    rtx_allowance: RtxAllowance,
     now: Timestamp,
     decision: Decision,
     /// The controller got an event since the decision was read.
@@ -109,39 +118,14 @@ pub struct Sender {
     /// Frames since the last skipped one.
     kept: u32,
     best_of_two: BestOfTwo,
-    keyframe_wanted: bool,
-    last_keyframe: Timestamp,
-    rtp_seq: u32,
-    rtx_seq: u16,
-    fec_seq: u32,
-    fec_credit_bytes: u64,
-    parity: ParityShare,
-    /// Retransmissions that are sent again behind the next frame.
-    repeats: Vec<MediaPacket>,
-    /// Extra bytes of a parity packet over the largest packet of its frame.
-    parity_overhead_bytes: u16,
-    rtx_bytes: u64,
-    last_budget: Timestamp,
-    /// When the encoder is given a new bitrate.
-    next_encoder_rate: Timestamp,
-    rtx_rate: DataRate,
-    encoder_bitrate: DataRate,
-    round_trip_time: TimeDelta,
-    next_audio: Option<Timestamp>,
-    audio_seq: u32,
-    next_report: Timestamp,
-    /// The latest reference time of the other end: its SSRC, the time, and when it came.
-    reference_time: Option<(u32, CompactNtp, Timestamp)>,
-    packets_sent: u32,
-    octets_sent: u32,
+    keyframes: Keyframes,
+    rate: EncoderRate,
+    numbering: Numbering,
+    parity: FrameParity,
+    repair: Repair,
+    audio: Audio,
+    reports: Reports,
 }
-
-/// The interval of sender reports: enough for a fresh round-trip time.
-const REPORT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
-/// [libwebrtc-m150] the minimum time between two key frames on request.
-const MIN_KEYFRAME_INTERVAL: TimeDelta = TimeDelta::from_millis(300);
-/// Until a report gives it.
-const INITIAL_ROUND_TRIP_TIME: TimeDelta = TimeDelta::from_millis(100);
 
 impl Sender {
     /// A sender that starts at `config.start`.
@@ -161,8 +145,6 @@ impl Sender {
             source,
             pacer,
             history: SendHistory::new(config.feedback),
-            rtx_store: RtxStore::default(),
-            rtx_allowance: RtxAllowance::default(),
             now: config.start,
             decision,
             stale: true,
@@ -173,34 +155,20 @@ impl Sender {
             paused: false,
             kept: 0,
             best_of_two: BestOfTwo::default(),
-            keyframe_wanted: false,
-            last_keyframe: config.start,
-            rtp_seq: 0,
-            rtx_seq: 0,
-            fec_seq: 0,
-            fec_credit_bytes: 0,
-            parity: ParityShare::default(),
-            repeats: Vec::new(),
-            parity_overhead_bytes: 0,
-            rtx_bytes: 0,
-            last_budget: config.start,
-            next_encoder_rate: config.start,
-            rtx_rate: DataRate::ZERO,
-            encoder_bitrate: DataRate::ZERO,
-            round_trip_time: INITIAL_ROUND_TRIP_TIME,
-            next_audio: config.audio.map(|_| config.start),
-            audio_seq: 0,
-            next_report: config.start + REPORT_INTERVAL,
-            reference_time: None,
-            packets_sent: 0,
-            octets_sent: 0,
+            keyframes: Keyframes::new(config.start),
+            rate: EncoderRate::new(config.encoder_interval, config.start),
+            numbering: Numbering::default(),
+            parity: FrameParity::default(),
+            repair: Repair::new(),
+            audio: Audio::new(config.audio, config.start),
+            reports: Reports::new(config.start),
             config,
         }
     }
 
     /// The same without sender reports, for a connection that writes them.
     pub fn without_reports(self) -> Self {
-        Self { next_report: Timestamp::MAX, ..self }
+        Self { reports: Reports::none(), ..self }
     }
 
     /// Process one input.
@@ -232,8 +200,10 @@ impl Sender {
         if self.source.next_capture() <= now {
             self.capture(sink);
         }
-        if self.next_audio.is_some_and(|due| due <= now) {
-            self.push_audio();
+        if self.audio.next().is_some_and(|due| due <= now)
+            && let Some(packet) = self.audio.pop(now, !self.decision.sending.cease)
+        {
+            self.pacer.push(packet);
         }
     }
 
@@ -252,8 +222,8 @@ impl Sender {
         {
             return SenderOutput::Media(self.depart(burst, sink));
         }
-        if self.next_report <= self.now {
-            let bytes = self.report();
+        if self.reports.next() <= self.now {
+            let bytes = self.reports.pop(self.now);
             sink.record(self.now, &Record::RtcpSent { by: End::Sender, bytes: &bytes });
             return SenderOutput::Rtcp(bytes);
         }
@@ -276,10 +246,10 @@ impl Sender {
     }
 
     fn deadline(&self) -> Timestamp {
-        let mut due = self.source.next_capture().min(self.next_report);
+        let mut due = self.source.next_capture().min(self.reports.next());
         // What the pacer holds when a breaker trips, it holds for good.
         let departure = if self.decision.sending.cease { None } else { self.pacer.next_deadline(self.now) };
-        for other in [departure, self.controller.next_deadline(), self.next_audio] {
+        for other in [departure, self.controller.next_deadline(), self.audio.next()] {
             due = other.map_or(due, |other| due.min(other));
         }
         due.max(self.now)
@@ -359,9 +329,9 @@ impl Sender {
         if held || self.leaves_out() {
             return;
         }
+        let before = self.rate.given();
         let budget = self.budget();
-        if budget.bitrate != self.encoder_bitrate {
-            self.encoder_bitrate = budget.bitrate;
+        if budget.bitrate != before {
             sink.record(self.now, &Record::EncoderBitrate(budget.bitrate));
         }
         if let Some(frame) = self.code(picture, budget) {
@@ -372,11 +342,12 @@ impl Sender {
     /// Packetise a coded frame and queue it.
     fn take_frame(&mut self, frame: EncodedFrame, capture: Timestamp, sink: &mut impl TraceSink) {
         if frame.keyframe {
-            self.keyframe_wanted = false;
-            self.last_keyframe = self.now;
+            self.keyframes.coded(self.now);
         }
         let packets = self.packetize(&frame);
-        self.push_repeats();
+        for packet in self.repair.behind_frame(self.now) {
+            self.pacer.push_behind(packet);
+        }
         sink.record(
             self.now,
             &Record::FrameEncoded(FrameEncoded {
@@ -395,232 +366,4 @@ impl Sender {
         self.tell(&Event::FrameEncoded(frame.info()));
         self.tell(&Event::PacerQueue(PacerQueue { size: self.pacer.queued(), drain: self.pacer.drain_time() }));
     }
-
-    /// Code a picture; `None` if the controller's budget has no room for it, or the frame comes later.
-    #[inline]
-    fn code(&mut self, picture: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
-        if self.decision.encoder.best_of_two {
-            return self.best_of_two.code(self.encoder.as_mut(), self.now, picture, budget);
-        }
-        self.encoder.begin(self.now, picture, budget)
-    }
-
-    /// Whether to skip this frame, as the controller wants one captured frame in this many skipped.
-    fn leaves_out(&mut self) -> bool {
-        let Some(interval) = self.decision.encoder.drop_one_frame_in else {
-            self.kept = 0;
-            return false;
-        };
-        self.kept += 1;
-        let drop = self.kept >= interval;
-        if drop {
-            self.kept = 0;
-        }
-        drop
-    }
-
-    /// What the target leaves for coded video: minus audio, parity, recent retransmissions, and
-    /// headers.
-    fn budget(&mut self) -> EncoderBudget {
-        let fps = self.source.content().frame_rate;
-        let interval = fps.interval();
-        // Mean over about one second. Pictures may have been skipped since the last budget.
-        let since = (self.now - self.last_budget).max(interval);
-        self.last_budget = self.now;
-        // Most calls lose nothing for a long time.
-        if self.rtx_bytes > 0 || self.rtx_rate > DataRate::ZERO {
-            let latest = DataSize::from_bytes(self.rtx_bytes) / since;
-            self.rtx_bytes = 0;
-            let weight = since.as_secs_f64().min(1.0);
-            self.rtx_rate = self.rtx_rate.scale(1.0 - weight) + latest.scale(weight);
-        }
-        let audio = self.config.audio.map_or(DataRate::ZERO, |audio| {
-            DataSize::from_bytes(u64::from(audio_packet_bytes(audio))) / audio.interval
-        });
-        let video = self
-            .without_parity(interval)
-            .saturating_sub(audio)
-            // Repair never takes more than half: some picture is better than none.
-            .saturating_sub(self.rtx_rate.min(self.decision.target_bitrate.scale(0.5)));
-        let video = self.decision.encoder.drop_one_frame_in.map_or(video, |n| video.scale(1.0 - 1.0 / f64::from(n)));
-        let coded = packetizer::coded_bitrate(video.as_bps(), whole_fps(fps.as_f64()));
-        let pressing = self.keyframe_wanted && self.now - self.last_keyframe >= MIN_KEYFRAME_INTERVAL;
-        EncoderBudget {
-            bitrate: self.encoder_rate(DataRate::from_bps(coded)),
-            max_frame_size: self.decision.encoder.max_frame_size,
-            keyframe: pressing,
-            version: Version::Budgeted,
-        }
-    }
-
-    /// The bitrate that the encoder works with: the latest, or the one it was given before.
-    fn encoder_rate(&mut self, latest: DataRate) -> DataRate {
-        if self.now < self.next_encoder_rate {
-            return self.encoder_bitrate;
-        }
-        self.next_encoder_rate = self.now + self.config.encoder_interval;
-        latest
-    }
-
-    fn packetize(&mut self, frame: &EncodedFrame) -> u16 {
-        if let Some(pieces) = self.encoder.pieces(frame) {
-            return self.packetize_as(frame, &pieces);
-        }
-        let pieces = packetizer::pieces(frame.size.as_bytes() as u32 - u32::from(frame.head_bytes));
-        let head = u16::from(frame.head_bytes > 0);
-        let count = pieces.packets() + head;
-        let largest = pieces.clone().next().unwrap_or(0);
-        if head > 0 {
-            let first = self.media_packet(frame, 0, count, frame.head_bytes);
-            self.pacer.push(first);
-            self.rtp_seq += 1;
-        }
-        let first = self.media_packet(frame, head, count, largest);
-        self.rtp_seq += u32::from(pieces.packets());
-        self.pacer.push_frame(first, &pieces);
-        self.packetize_parity(frame, count, largest.max(frame.head_bytes));
-        count
-    }
-
-    /// Packets that the codec made: each as large as it is.
-    fn packetize_as(&mut self, frame: &EncodedFrame, pieces: &[u16]) -> u16 {
-        let count = pieces.len() as u16;
-        for (index, &bytes) in (0..count).zip(pieces) {
-            let packet = self.media_packet(frame, index, count, bytes);
-            self.pacer.push(packet);
-            self.rtp_seq += 1;
-        }
-        self.packetize_parity(frame, count, pieces.iter().copied().max().unwrap_or(0));
-        count
-    }
-
-    /// Behind a frame: what lost a packet has often lost its retransmission, too, a moment later. After a round trip the
-    /// receiver has asked again.
-    fn push_repeats(&mut self) {
-        for packet in self.repeats.drain(..).filter(|packet| self.now - packet.enqueued <= self.round_trip_time) {
-            self.rtx_allowance.spend(u64::from(packet.size_bytes));
-            self.pacer.push_behind(MediaPacket { enqueued: self.now, departure: self.now, ..packet });
-        }
-    }
-
-    fn media_packet(&self, frame: &EncodedFrame, index: u16, count: u16, payload_bytes: u16) -> MediaPacket {
-        MediaPacket {
-            transport_seq: 0,
-            enqueued: self.now,
-            departure: self.now,
-            rtp_seq: self.rtp_seq,
-            rtx_seq: 0,
-            ssrc: VIDEO_SSRC,
-            frame: frame.sequence as u32,
-            index,
-            count,
-            size_bytes: payload_bytes + PACKET_OVERHEAD_BYTES,
-            payload_bytes,
-            kind: PacketKind::Video,
-            ecn: Ecn::NotEct,
-            probe_cluster: None,
-        }
-    }
-
-    fn push_audio(&mut self) {
-        let (Some(audio), Some(due)) = (self.config.audio, self.next_audio) else { return };
-        self.next_audio = Some(due + audio.interval);
-        if self.decision.sending.cease {
-            return;
-        }
-        let size_bytes = audio_packet_bytes(audio);
-        self.pacer.push(MediaPacket {
-            transport_seq: 0,
-            enqueued: self.now,
-            departure: self.now,
-            rtp_seq: self.audio_seq,
-            rtx_seq: 0,
-            ssrc: AUDIO_SSRC,
-            frame: 0,
-            index: 0,
-            count: 0,
-            size_bytes,
-            payload_bytes: size_bytes - PACKET_OVERHEAD_BYTES,
-            kind: PacketKind::Audio,
-            ecn: Ecn::NotEct,
-            probe_cluster: None,
-        });
-        self.audio_seq += 1;
-    }
-
-    /// The packets that may leave now. After a circuit breaker has tripped nothing may; reports go on ([rfc8083]
-    /// section 4.5).
-    #[inline]
-    fn pop(&mut self) -> Option<Burst<MediaPacket>> {
-        if self.decision.sending.cease || self.pacer.is_idle() {
-            return None;
-        }
-        if self.decision.congestion_window.is_some() {
-            // A window may be full after any packet.
-            return self.pacer.pop(self.now).map(Burst::single);
-        }
-        self.pacer.pop_burst(self.now)
-    }
-
-    /// Packets leave: number and record them, and report each to the controller.
-    #[inline]
-    fn depart(&mut self, mut burst: Burst<MediaPacket>, sink: &mut impl TraceSink) -> Burst<MediaPacket> {
-        burst.first.transport_seq = self.history.next_seq();
-        burst.first.ecn = self.config.ecn;
-        if burst.first.ssrc == RTX_SSRC {
-            burst.first.rtx_seq = self.rtx_seq;
-            self.rtx_seq = self.rtx_seq.wrapping_add(burst.packets);
-        }
-        let in_flight = self.history.in_flight();
-        self.history.push(&burst);
-        let first = &burst.first;
-        let media = match first.kind {
-            PacketKind::Video => {
-                self.rtx_store.push(&burst);
-                true
-            }
-            PacketKind::Retransmission => {
-                self.rtx_bytes += burst.bytes();
-                true
-            }
-            PacketKind::Fec => true,
-            PacketKind::Audio | PacketKind::Padding => false,
-        };
-        let (packets, smaller) = (u32::from(burst.packets), burst.smaller);
-        self.packets_sent = self.packets_sent.wrapping_add(packets);
-        let payload_bytes = packets * u32::from(first.payload_bytes) - u32::from(smaller);
-        self.octets_sent = self.octets_sent.wrapping_add(payload_bytes);
-        let size = DataSize::from_bytes(u64::from(first.size_bytes));
-        let sent = SentPacket {
-            transport_seq: first.transport_seq,
-            ssrc: first.ssrc,
-            size,
-            kind: first.kind,
-            probe_cluster: first.probe_cluster,
-            in_flight: in_flight + size,
-            place: first.place(),
-        };
-        self.controller.on_event(self.now, &Event::PacketsSent(burst.with(sent)));
-        self.stale = true;
-        self.pacer.set_in_flight(&self.decision, self.history.in_flight());
-        let sent = PacketSent {
-            transport_seq: first.transport_seq,
-            ssrc: first.ssrc,
-            kind: first.kind,
-            size_bytes: first.size_bytes,
-            sequence: media.then_some(first.frame),
-            queued: self.now - first.enqueued,
-        };
-        sink.record(self.now, &Record::PacketsSent(burst.with(sent)));
-        burst
-    }
-}
-
-fn audio_packet_bytes(audio: AudioConfig) -> u16 {
-    (audio.bitrate * audio.interval).as_bytes().min(1_000) as u16 + PACKET_OVERHEAD_BYTES
-}
-
-/// Frame rates are whole numbers or close to one.
-fn whole_fps(fps: f64) -> u32 {
-    (fps + 0.5) as u32
 }

@@ -2,7 +2,7 @@
 //! only replace media. Packets in the pacer still leave, lost packets are still repeated, and RTCP goes on, so that
 //! round-trip samples continue. The controller gets no event: as in a real call it sees that nothing is sent.
 
-use super::{MIN_KEYFRAME_INTERVAL, Sender};
+use super::Sender;
 use legato_control::{Decision, Pacing};
 use legato_media::pacer::Pacer;
 use legato_trace::{Record, TraceSink};
@@ -19,13 +19,12 @@ impl Sender {
         sink.record(self.now, &Record::Paused(paused));
         if paused {
             self.source.pause();
-            self.next_audio = None;
+            self.audio.pause();
             self.pacer.forget_probes();
         } else {
             self.source.resume(self.now);
-            self.next_audio = self.config.audio.map(|_| self.now);
-            self.keyframe_wanted = true;
-            self.last_keyframe = self.last_keyframe.min(self.now - MIN_KEYFRAME_INTERVAL);
+            self.audio.resume(self.now);
+            self.keyframes.require(self.now);
         }
         self.pacer.obey(self.now, &self.paced(), self.history.in_flight());
     }
@@ -33,8 +32,7 @@ impl Sender {
     /// A circuit breaker lets media flow again: what waited since is too old to be sent, and the picture begins anew.
     pub(super) fn begin_again(&mut self) {
         self.pacer = Pacer::new(self.config.pacer, self.now);
-        self.keyframe_wanted = true;
-        self.last_keyframe = self.last_keyframe.min(self.now - MIN_KEYFRAME_INTERVAL);
+        self.keyframes.require(self.now);
     }
 
     /// The decision as the pacer obeys it.

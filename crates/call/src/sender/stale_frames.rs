@@ -1,6 +1,6 @@
 //! Frames that wait too long in the pacer, where the controller wants them dropped.
 
-use super::{MIN_KEYFRAME_INTERVAL, Sender};
+use super::Sender;
 use legato_control::{Event, PacerQueue};
 
 impl Sender {
@@ -9,10 +9,8 @@ impl Sender {
     pub(super) fn drop_stale_frames(&mut self) {
         let Some(longest) = self.decision.sending.drop_queued else { return };
         let Some(dropped) = self.pacer.drop_frames(self.now, longest) else { return };
-        self.rtp_seq = dropped.rtp_seq;
-        self.fec_seq = dropped.parity_seq.unwrap_or(self.fec_seq);
-        self.keyframe_wanted = true;
-        self.last_keyframe = self.last_keyframe.min(self.now - MIN_KEYFRAME_INTERVAL);
+        self.numbering.give_back(&dropped);
+        self.keyframes.require(self.now);
         self.tell(&Event::PacerQueue(PacerQueue { size: self.pacer.queued(), drain: self.pacer.drain_time() }));
     }
 }
