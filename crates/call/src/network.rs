@@ -14,7 +14,7 @@ pub trait Network {
     /// [`Timestamp::MAX`] while nothing is due.
     fn next_arrival(&self, at: Side) -> Timestamp;
 
-    /// What reaches the end `at` by `now`; there may be nothing yet.
+    /// The packet that reaches the end `at` by `now`; there may be none yet.
     fn pop(&mut self, at: Side, now: Timestamp) -> Option<Arrival>;
 
     /// The next media packet that was lost on the way, in the order of decisions.
@@ -43,7 +43,7 @@ pub trait PrivateNetwork: Network {
     fn replies_are_certain(&self) -> bool;
 }
 
-/// What leaves an end.
+/// A packet, or packets, leaving an end.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sent {
     /// Media packets, of the sender.
@@ -52,7 +52,7 @@ pub enum Sent {
     Rtcp(Vec<u8>),
 }
 
-/// What reaches an end.
+/// A packet reaching an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// A media packet, at the receiver.

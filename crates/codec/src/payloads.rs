@@ -37,8 +37,8 @@ pub trait Payloads: Send {
 
 /// A frame whose codec makes its packets itself.
 ///
-/// The sender counts 38 bytes of RTP per packet, of which the wire has 36; so two of each payload are among them, and what
-/// is left empty for further header extensions counts as the frame's.
+/// The sender counts 38 bytes of RTP per packet, of which the wire has 36; so two bytes of each payload are among them.
+/// Room left for further header extensions counts as the frame's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnPackets {
     payloads: Vec<Vec<u8>>,
@@ -55,7 +55,7 @@ impl OwnPackets {
         Self { payloads, room }
     }
 
-    /// What packets cost the encoder, whose budgets account for those that the packetizer would cut: `own_bytes` of each
+    /// The cost of packets to an encoder whose budgets account for evenly cut ones: `own_bytes` of each
     /// piece are not the codec's.
     pub fn cost(own_bytes: u16, room: u16) -> PacketCost {
         PacketCost {

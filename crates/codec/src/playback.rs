@@ -4,7 +4,7 @@ use crate::{Error, Shown};
 
 /// A stream being decoded, in decoding order.
 pub trait Playback: Send {
-    /// Decode one frame as the encoder made it, or what came of one where frames are shown in part; `None`: there is
+    /// Decode one frame as the encoder made it, or its arrived part where frames are shown in part; `None`: there is
     /// nothing to show.
     fn decode(&mut self, frame: &[u8]) -> Result<Option<Shown>, Error>;
 

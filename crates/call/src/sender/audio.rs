@@ -27,7 +27,7 @@ impl Audio {
         self.next
     }
 
-    /// What it takes of the target, headers included.
+    /// Its share of the target, headers included.
     pub fn rate(&self) -> DataRate {
         self.config.map_or(DataRate::ZERO, |audio| {
             DataSize::from_bytes(u64::from(payload_bytes(audio) + PACKET_OVERHEAD_BYTES)) / audio.interval

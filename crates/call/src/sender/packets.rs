@@ -1,4 +1,4 @@
-//! Packets: coded frames cut and queued, and what leaves the pacer.
+//! Packets: coded frames cut and queued, and packets leaving the pacer.
 
 use super::Sender;
 use legato_control::{Event, PacketKind, SentPacket};

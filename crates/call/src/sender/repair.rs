@@ -1,4 +1,4 @@
-//! Retransmission: what a NACK asks for, as far as it may be sent and comes in time.
+//! Retransmission: packets that a NACK asks for, if they may be sent and come in time.
 
 use crate::rtx_allowance::RtxAllowance;
 use crate::rtx_store::RtxStore;
@@ -6,7 +6,7 @@ use legato_control::Decision;
 use legato_media::packet::MediaPacket;
 use legato_units::{Burst, TimeDelta, Timestamp};
 
-/// What left lately, and what was sent of it again.
+/// Packets sent lately, and those to repeat.
 pub(super) struct Repair {
     store: RtxStore,
     allowance: RtxAllowance,

@@ -1,4 +1,4 @@
-//! The sender's own reports: what has left, and the answer to the receiver's reference time.
+//! Sender reports: packets sent so far, and the answer to the receiver's reference time.
 
 use legato_media::packet::VIDEO_SSRC;
 use legato_units::{TimeDelta, Timestamp};

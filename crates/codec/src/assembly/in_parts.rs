@@ -1,9 +1,9 @@
-//! Frames with gaps: whole ones, and what came of the others.
+//! Frames with gaps: decoded whole, or from the packets that arrived.
 //!
-//! What came of a frame is of use, so nothing is requested again and no frame waits for another. A frame is handed over
+//! Every arrived packet helps, so nothing is requested again and no frame waits for another. A frame is handed over
 //! once it is whole; once it was overtaken, by its own last packet or by a later frame, and a reordered packet had its
-//! time; or, where the codec says so, once nothing came for longer than packets of a frame are apart. What comes later
-//! still is handed over by itself. A frame of which nothing of use came is passed over.
+//! time; or, where the codec says so, once nothing came for longer than packets of a frame are apart. A later packet
+//! is handed over by itself. A frame of which nothing of use came is passed over.
 //!
 //! A codec says by [`Gappy`] which packets make a frame.
 

@@ -1,5 +1,5 @@
-//! Packets of a foreign sender in, what a decoder takes out: whole pictures ([`whole`]), or what came of them
-//! ([`in_parts`]).
+//! From the packets of a foreign sender to pictures for the decoder: whole ones ([`whole`]), or the packets that
+//! arrived ([`in_parts`]).
 //!
 //! The sender is not trusted: the number of packets kept is bounded, and whatever their numbers, times and payloads
 //! are, each costs little.
@@ -20,7 +20,7 @@ pub trait Assembly: FrameAssembly + Send {
         None
     }
 
-    /// Let what is due leave.
+    /// Hand over everything due.
     fn advance(&mut self, _now: Timestamp) {}
 
     /// The next that leaves, in decoding order.
@@ -51,7 +51,7 @@ pub enum Assembled {
     },
     /// A picture to decode.
     Picture {
-        /// Whole, or what came of it.
+        /// Whole, or in part.
         picture: CodedPicture,
         /// Packets of it that did not come, as far as the others show.
         lost_packets: u16,
@@ -61,7 +61,7 @@ pub enum Assembled {
 /// A picture for the decoder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CodedPicture {
-    /// As its encoder made it, or what came of that: for H.264, NAL units after start codes.
+    /// As its encoder made it, or a part of that: for H.264, NAL units after start codes.
     pub bytes: Vec<u8>,
     /// RTP time.
     pub timestamp: u32,

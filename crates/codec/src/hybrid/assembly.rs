@@ -1,5 +1,5 @@
-//! Frames of the hybrid codec from packets: every packet decodes alone, and what comes late mends the frames predicted
-//! from it.
+//! Frames of the hybrid codec from packets: every packet decodes alone, and a late one mends the frames predicted from
+//! it.
 //!
 //! The numbers of a frame's packets follow each other, so number minus place is the same for all of them, and orders
 //! frames.
@@ -13,7 +13,7 @@ use legato_wire::hybrid::{Confirmed, Payload};
 /// The buffer of packets.
 pub type HybridAssembly = FramesInParts<HybridParts>;
 
-/// What came of a frame.
+/// The packets of a frame that arrived.
 #[derive(Debug)]
 pub struct HybridParts {
     /// The number of the first packet.

@@ -1,4 +1,4 @@
-//! The names under which the WebRTC library takes what it does not know.
+//! Stand-in names for codecs that the WebRTC library does not know.
 //!
 //! It knows no codec but its own, and it reads no payload here: so the hybrid codec and parity go under names of codecs
 //! that it knows, no two under one. Session descriptions have the true names: an offer is translated before the library
@@ -10,7 +10,7 @@ use legato_codec::RtpFormat;
 use str0m::RtcConfig;
 use str0m::format::{Codec, FormatParams};
 
-/// What stands for others.
+/// Codecs whose names stand for others.
 const STAND_INS: [RtpFormat; 2] =
     [RtpFormat { name: "VP8", parameters: None }, RtpFormat { name: "VP9", parameters: Some("profile-id=0") }];
 
@@ -25,12 +25,12 @@ pub fn library_format(format: RtpFormat) -> (Codec, FormatParams) {
     (name.into(), parameters.map(FormatParams::parse_line).unwrap_or_default())
 }
 
-/// The names of one offer, and what the library reads instead.
+/// The names of one offer, and those the library reads instead.
 #[derive(Debug)]
 pub struct KnownNames {
     video: RtpFormat,
     parity: Option<RtpFormat>,
-    /// Payload type, true name, and what stands for it.
+    /// Payload type, true name, and its stand-in.
     translated: Vec<(u8, &'static str, RtpFormat)>,
 }
 
@@ -46,7 +46,7 @@ impl KnownNames {
         Self { video, parity, translated: renamed.chain(repairs).collect() }
     }
 
-    /// Have the library know what it needs.
+    /// Enable the codecs that this offer needs.
     pub fn enable(&self, config: RtcConfig) -> RtcConfig {
         let uses = |name| self.video.name == name || self.parity.is_some_and(|parity| parity.name == name);
         // Padding of a Legato end is offered as H.264, whatever the video is.

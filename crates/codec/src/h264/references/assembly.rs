@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// The buffer of packets.
 pub type SliceAssembly = FramesInParts<SlicedParts>;
 
-/// What came of a frame.
+/// The packets of a frame that arrived.
 #[derive(Debug)]
 pub struct SlicedParts {
     timestamp: u32,
