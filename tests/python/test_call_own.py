@@ -162,7 +162,7 @@ def test_parity_restores_packets_of_a_lossy_link(scenario: Path, tmp_path: Path,
 
 @pytest.mark.parametrize("peers", ["chromium", "chromium-chromium"])
 def test_only_ends_of_ours_know_the_hybrid_codec(scenario: Path, tmp_path: Path, peers: str):
-    with pytest.raises(legato.CallError, match="codec hybrid: only ends of ours know it: peers legato") as refused:
+    with pytest.raises(legato.CallError, match="codec hybrid: only Legato ends know it: peers legato") as refused:
         legato.real_calls(scenario, out=tmp_path / "run", pictures=Pictures(codec="hybrid"), peers=peers)
     assert "\n" not in str(refused.value)
     assert not (tmp_path / "run").exists()

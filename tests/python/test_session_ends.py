@@ -58,7 +58,7 @@ def test_programs_are_for_links_between_namespaces():
     ):
         with pytest.raises(legato.CallError, match=why):
             Session(End.PROGRAM, End.PROGRAM, **how)
-    with pytest.raises(legato.CallError, match="ends program and legato: no call is known"):
+    with pytest.raises(legato.CallError, match="ends program and legato: no call is possible"):
         Session(End.PROGRAM, End.LEGATO)
 
 
@@ -102,7 +102,7 @@ def test_parity_is_a_rule_or_a_share(parity: str):
 def test_parity_is_for_ends_of_ours_and_packets_that_need_each_other(parity: str):
     Session.of("legato").check_parity("h264", parity)
     for peers in ("chromium", "chromium-chromium"):
-        with pytest.raises(CallError, match=rf"parity {parity}: only ends of ours .* peers legato is needed"):
+        with pytest.raises(CallError, match=rf"parity {parity}: only Legato ends .* peers legato is needed"):
             Session.of(peers).check_parity("h264", parity)
         Session.of(peers).check_parity("h264", "controller")
     with pytest.raises(CallError, match=f"parity {parity}: packets of codec hybrid need no others"):

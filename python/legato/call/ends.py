@@ -89,7 +89,7 @@ class Session:
 
     def __post_init__(self) -> None:
         if self.ends not in (*PEERS.values(), _PROGRAMS):
-            raise CallError(f"ends {self.near} and {self.far}: no call is known between these two")
+            raise CallError(f"ends {self.near} and {self.far}: no call is possible between these two")
         for ends, direction, link, why in _REFUSED:
             if self.ends == ends and direction in (None, self.direction) and link in (None, self.link):
                 raise CallError(why)
@@ -150,7 +150,7 @@ class Session:
         if known is None:
             raise CallError(f"codec {codec}: one of {', '.join(codecs)} is needed")
         if known.ours_alone and self.ends != _OURS:
-            raise CallError(f"codec {codec}: only ends of ours know it: peers legato is needed")
+            raise CallError(f"codec {codec}: only Legato ends know it: peers legato is needed")
         # Where we send we code, where we receive we decode.
         if known.why_not and End.LEGATO in self.ends:
             raise CallError(known.why_not, hint=f"{known.remedy}; or --codec h264")
@@ -169,7 +169,7 @@ class Session:
             raise CallError(f"parity {parity}: controller, adaptive or a share from 0 to {most} is needed")
         if self.ends != _OURS:
             raise CallError(
-                f"parity {parity}: only ends of ours restore packets by it, and here one is not: peers legato is needed"
+                f"parity {parity}: only Legato ends restore packets by it, and here one is not: peers legato is needed"
             )
         if "nack" not in _core.codecs()[codec].recoveries:
             raise CallError(f"parity {parity}: packets of codec {codec} need no others")

@@ -62,7 +62,7 @@ def call(
         str,
         typer.Option(
             help="chromium: we call it. chromium-chromium: they call each other, as a reference. "
-            "legato: we call an end of our own, without a browser."
+            "legato: Legato at both ends, without a browser."
         ),
     ] = "chromium",
     direction: Annotated[
@@ -83,7 +83,7 @@ def call(
         ),
     ] = "twcc",
     vmaf: Annotated[
-        bool, typer.Option("--vmaf", help="Measure VMAF of what was viewed too, by an ffmpeg with libvmaf.")
+        bool, typer.Option("--vmaf", help="Also measure VMAF as viewed, by an ffmpeg with libvmaf.")
     ] = False,
     learn: Annotated[
         Path | None,

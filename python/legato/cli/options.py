@@ -56,19 +56,21 @@ FramesPerSecond = Annotated[int, typer.Option(help="Of the generated scene.", mi
 Parity = Annotated[
     str,
     typer.Option(
-        help="Reed-Solomon parity between ends of ours: a share of each frame's packets from 0 to 0.5; adaptive: as "
-        "the losses reported need; controller: as it decides.",
+        help="Reed-Solomon parity with Legato at both ends: a share of each frame's packets from 0 to 0.5; adaptive: "
+        "as the losses reported need; controller: as it decides.",
         metavar="SHARE",
     ),
 ]
 Recovery = Annotated[
     str,
     typer.Option(
-        help="From losses. nack: lost packets are sent again. references: h264 between ends of ours shows what came of "
-        "a frame and predicts the next from one that came whole; nothing is sent again.",
+        help="From losses. nack: lost packets are sent again. references: with Legato at both ends h264 shows "
+        "incomplete frames and predicts the next from one that arrived whole; nothing is sent again.",
     ),
 ]
-Codec = Annotated[str, typer.Option(help="h264; vp8, vp9: if the build found libvpx; hybrid: between ends of ours.")]
+Codec = Annotated[
+    str, typer.Option(help="h264; vp8, vp9: if the build found libvpx; hybrid: with Legato at both ends.")
+]
 
 
 def seeds(given: list[str] | None, option: str, *, counted: bool = False) -> list[int] | int:

@@ -29,7 +29,7 @@ def import_model(
     ],
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="The policy to write.")],
 ) -> int:
-    """Make a policy of an ONNX model: what it observes and what its output means are as in another policy.
+    """Make a policy of an ONNX model: observation and action map are those of another policy.
 
     The native engine runs it from then on; its outputs are compared with onnxruntime's before anything is written.
     Needs `pip install legato-rtc[onnx]`, and no torch.
@@ -66,8 +66,8 @@ def learn(
     """Let a policy go on learning in the simulated calls that it decides, under a safeguard.
 
     Each user learns from its own calls while they run; after each call, the weights of all are averaged. With traces,
-    a user's calls are all on one of them. What is shown is the reward with learning and exploring, and that of the
-    policy as it was, on the same calls. Needs `pip install legato-rtc[train]`.
+    a user's calls are all on one of them. The output compares the reward with learning and exploring to that of the
+    initial policy, on the same calls. Needs `pip install legato-rtc[train]`.
 
     Examples:
 

@@ -170,7 +170,7 @@ def remarks(trace: Trace) -> list[str]:
     if trace.format == "hairpin" and trace.minimum and trace.minimum[0] == _HAIRPIN_FLOOR_BPS:
         said.append(
             f"2.50 Mbit/s, the floor of such logs, for {trace.minimum[1]:.0%} of the time: the sender sent less there,"
-            " and what the link could carry is not known."
+            " and the capacity of the link was not measured."
         )
     return said
 
