@@ -30,6 +30,7 @@ pub(crate) fn sim_error(error: SimError) -> PyErr {
 }
 
 /// `legato.ProfileError`.
+#[cfg(any(feature = "encoders", feature = "hybrid"))]
 pub(crate) fn profile_error(message: impl Into<String>) -> PyErr {
     classes::ProfileError::new_err(message.into())
 }
