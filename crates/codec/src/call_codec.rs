@@ -24,6 +24,9 @@ pub struct CallCodec {
     pub filling: fn(usize, bool) -> Vec<u8>,
 }
 
+/// Cuts a coded frame into the payloads of its packets, each of which leaves so many bytes empty.
+pub type CutFrame = fn(&CodedFrame<'_>, u16) -> Result<Box<dyn Payloads>, Error>;
+
 /// A codec under one recovery: from pictures to packets, and back.
 #[derive(Debug)]
 pub struct Stream {
@@ -35,8 +38,8 @@ pub struct Stream {
     pub encoder: fn(EncoderSettings) -> Result<Box<dyn LiveEncoder>, Error>,
     /// What packets cost an encoder that makes them itself, where each leaves so many bytes empty.
     pub packet_cost: fn(u16) -> PacketCost,
-    /// Cuts a coded frame into the payloads of its packets, each of which leaves so many bytes empty.
-    pub payloads: fn(&CodedFrame<'_>, u16) -> Result<Box<dyn Payloads>, Error>,
+    /// Cuts a frame into payloads.
+    pub payloads: CutFrame,
     /// What puts frames together from packets; nothing has come yet.
     pub assembly: fn() -> Box<dyn Assembly>,
     /// A decoder in its initial state.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 #[path = "../../../fuzz/checks/trace_file.rs"]
-mod checks;
+pub(crate) mod checks;
 
 /// The inputs, each with its name; except bombs, which would be inflated nine times per case.
 fn corpus() -> &'static [(String, Vec<u8>)] {

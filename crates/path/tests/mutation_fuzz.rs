@@ -1,10 +1,9 @@
 //! Runs the check of `fuzz/checks/trace_file.rs` on mutations of the corpus: a few thousand in every
 //! test run, a minute with `make fuzz`.
 
+use crate::arbitrary_bytes::checks;
 use legato_path::trace_file::parse;
 
-#[path = "../../../fuzz/checks/trace_file.rs"]
-mod checks;
 #[path = "../../../fuzz/mutation.rs"]
 mod mutation;
 

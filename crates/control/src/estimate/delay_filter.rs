@@ -22,9 +22,9 @@ pub struct DelayFilter {
     periods_ms: VecDeque<f64>,
 }
 
-impl DelayFilter {
+impl Default for DelayFilter {
     /// Nothing seen.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self {
             deltas: 0,
             slope_ms_per_byte: INITIAL_SLOPE_MS_PER_BYTE,
@@ -36,7 +36,9 @@ impl DelayFilter {
             periods_ms: VecDeque::with_capacity(PERIODS + 1),
         }
     }
+}
 
+impl DelayFilter {
     /// What the queue adds to the delay from group to group.
     #[inline]
     pub fn offset_ms(&self) -> f64 {

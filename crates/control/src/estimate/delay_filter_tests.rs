@@ -30,7 +30,7 @@ impl Frames {
             received_ms: 0,
             random: 123_456_789,
             groups: ArrivalGroups::default(),
-            filter: DelayFilter::new(),
+            filter: DelayFilter::default(),
             detector: OveruseDetector::new(OveruseConfig::default()),
         }
     }
@@ -114,7 +114,7 @@ fn arrivals_five_milliseconds_early_and_late_in_turn_are_no_over_use() {
 /// [draft-ietf-rmcat-gcc-02] §5.3: e = 0.1 + 0.001; var = 0.99 · 50 + 0.01 · (0.02 − 2)² at 30 groups a second.
 #[test]
 fn one_step_by_hand() {
-    let mut filter = DelayFilter::new();
+    let mut filter = DelayFilter::default();
     let departure = TimeDelta::from_nanos(33_333_333);
     let delta = GroupDelta { departure, arrival: departure + TimeDelta::from_millis(2), size_bytes: 0 };
     filter.update(&delta, BandwidthUsage::Normal);

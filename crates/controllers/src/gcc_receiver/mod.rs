@@ -57,7 +57,7 @@ impl GccReceiver {
     fn fresh(config: Config, limits: RateLimits) -> Self {
         Self {
             groups: ArrivalGroups::default(),
-            filter: DelayFilter::new(),
+            filter: DelayFilter::default(),
             detector: OveruseDetector::new(config.overuse),
             receiver_rate: ReceiverRate::new(RATE_WINDOW),
             aimd: Aimd::at_receiver(config.aimd.backoff_ratio, limits.min.max(MIN_BITRATE)),
@@ -72,7 +72,7 @@ impl GccReceiver {
         self.receiver_rate.push(now, packet.size);
         if self.last_packet.is_none_or(|last| now - last > STREAM_TIMEOUT) {
             self.groups = ArrivalGroups::default();
-            self.filter = DelayFilter::new();
+            self.filter = DelayFilter::default();
         }
         self.last_packet = Some(now);
         if let Some(departure) = packet.departure {

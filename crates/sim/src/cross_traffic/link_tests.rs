@@ -285,10 +285,7 @@ fn every_byte_is_delivered_once_under_heavy_loss_both_ways_and_reordering() {
 /// [rfc8868] §5.1: ten sources of 30 to 50 KB and 10 s idle use about 10 · 40 KB / 10 s = 320 kbit/s.
 #[test]
 fn ten_short_flows_load_the_link_as_computed() {
-    let on_off = |starts_on| TcpConfig {
-        workload: Workload::OnOff(OnOff { starts_on, ..OnOff::default() }),
-        ..TcpConfig::default()
-    };
+    let on_off = |starts_on| TcpConfig { workload: Workload::OnOff(OnOff { starts_on }), ..TcpConfig::default() };
     let configs: Vec<_> = (0..10).map(|n| (on_off(n < 2), 0.0)).collect();
     let rate = DataRate::from_mbps(2);
     let mut link = Link::bottleneck(rate, TimeDelta::from_millis(100), 3.0, &configs, 1);
