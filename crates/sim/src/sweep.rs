@@ -250,6 +250,10 @@ pub(crate) fn open_folder(plan: &Plan, loaded: &LoadedPlan, folder: &Path, kind:
     // The remains of a run stopped before its first part are neither a run nor anyone else's files.
     let ours = |name: &std::ffi::OsStr| name == "manifest.json" || name.to_string_lossy().ends_with(".partial");
     let occupied = fs::read_dir(folder).is_ok_and(|entries| entries.flatten().any(|entry| !ours(&entry.file_name())));
+    let just_begun = || SimError::RunFolder(format!("{}: another run began there just now", folder.display()));
+    if occupied && place.exists() {
+        return Err(just_begun());
+    }
     if occupied {
         let message = format!("{}: is not empty and holds no run; choose another folder", folder.display());
         return Err(SimError::RunFolder(message));
@@ -260,9 +264,7 @@ pub(crate) fn open_folder(plan: &Plan, loaded: &LoadedPlan, folder: &Path, kind:
         fs::write(&partial, text).map_err(|error| io_error(&partial, &error))?;
         fs::rename(&partial, folder.join(name)).map_err(|error| match error.kind() {
             // Another process wrote the same file and has renamed it.
-            ErrorKind::NotFound => {
-                SimError::RunFolder(format!("{}: another run began there just now", folder.display()))
-            }
+            ErrorKind::NotFound => just_begun(),
             _ => io_error(folder, &error),
         })?;
     }
