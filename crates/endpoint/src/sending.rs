@@ -34,7 +34,7 @@ pub struct CallSetup {
     pub level: LogLevel,
     /// What sets the controller's actions, where it is steered.
     pub decide: Option<Decide>,
-    /// How much parity there is, towards an end of ours; another takes none, nor does a coding that shows frames in part.
+    /// Parity towards a Legato end. Other ends take none, nor does a coding that shows frames in part.
     pub parity: ParityRule,
 }
 
@@ -44,8 +44,8 @@ pub(crate) fn open(setup: CallSetup, other: OtherEnd) -> Result<(String, CallThr
     let takes_parity = other.takes_parity(camera.coding());
     if parity != ParityRule::Controller && !takes_parity {
         let why = match other {
-            OtherEnd::Browser => "only an end of ours restores packets by it",
-            OtherEnd::Ours { .. } => "what came of a frame is shown, and nothing is restored",
+            OtherEnd::Browser => "only a Legato end restores packets by it",
+            OtherEnd::Ours { .. } => "frames are shown in part, and nothing is restored",
         };
         return Err(Error::Parity(why.to_owned()));
     }

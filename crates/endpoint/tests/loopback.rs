@@ -358,9 +358,9 @@ fn parity_is_refused_where_none_can_be() {
     };
     let second = TimeDelta::from_secs(1);
     let towards_a_browser = refused(setup(plain_link(), 300_000, second), false);
-    assert_eq!(towards_a_browser, "parity: only an end of ours restores packets by it");
+    assert_eq!(towards_a_browser, "parity: only a Legato end restores packets by it");
     let in_part = refused(setup_in(references(), plain_link(), 300_000, second), true);
-    assert_eq!(in_part, "parity: what came of a frame is shown, and nothing is restored");
+    assert_eq!(in_part, "parity: frames are shown in part, and nothing is restored");
 }
 
 #[test]

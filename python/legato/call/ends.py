@@ -190,7 +190,7 @@ class Session:
         if self.ends != _OURS:
             raise CallError(f"recovery {recovery}: a browser decodes whole frames only: peers legato is needed")
         if parity != "controller":
-            raise CallError(f"recovery {recovery}: what came of a frame is shown, and parity {parity} restores nothing")
+            raise CallError(f"recovery {recovery}: frames are shown in part, and parity {parity} restores nothing")
 
 
 def _is_share(text: str) -> bool:

@@ -26,7 +26,7 @@ pub trait Gappy: Debug + Send + Sized {
     /// `None`: however long it lasts.
     const SILENCE: Option<(TimeDelta, TimeDelta)>;
 
-    /// Read a payload, its frame's key, and whether that is a key frame; `None`: it is none of the codec's.
+    /// Read a payload, its frame's key, and whether that is a key frame; `None`: another codec's, or damaged.
     fn read<'a>(packet: &VideoPacket<'a>) -> Option<(Self::Piece<'a>, Self::Key, bool)>;
 
     /// Whether a frame comes after another in decoding order.

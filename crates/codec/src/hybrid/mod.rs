@@ -1,5 +1,5 @@
-//! The hybrid codec in calls between ends of ours: an encoder that meets a budget of bytes on the wire and predicts from
-//! what feedback says the receiver has, and a player that decodes whatever came of a frame.
+//! The hybrid codec in calls between two Legato ends. The encoder meets a budget of bytes on the wire and predicts from
+//! what feedback says the receiver has; the player decodes any part of a frame.
 //!
 //! A frame travels between them as a [`Bundle`]: those of its packets that are there.
 

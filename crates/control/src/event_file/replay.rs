@@ -8,7 +8,7 @@ use crate::{Assets, BuildError, Context};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
-    /// A line is none of the format's.
+    /// A line does not follow the format.
     #[error("line {line}: {message}")]
     Line {
         /// Counted from 1.
@@ -25,7 +25,7 @@ pub enum ReplayError {
 /// `assets` finds the controller, its policies and its guests; the future is the recorded one.
 ///
 /// # Errors
-/// A line that is none of this version's, or a controller that cannot be built from the header.
+/// A line that this version does not define, or a controller that cannot be built from the header.
 pub fn replay(recorded: &str, assets: &dyn Assets) -> Result<String, ReplayError> {
     let fault = |line: usize, message: String| ReplayError::Line { line: line + 1, message };
     let lines = recorded.lines().enumerate().map(|(at, text)| {

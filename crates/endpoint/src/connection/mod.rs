@@ -9,5 +9,5 @@ pub mod rtcp_bytes;
 pub mod sdp;
 pub mod transport_seq;
 
-/// The name of parity in session descriptions: between ends of ours, and no registered one.
+/// The name of parity in session descriptions: unregistered, since only Legato ends use it.
 pub const PARITY_NAME: &str = "x-legato-parity";

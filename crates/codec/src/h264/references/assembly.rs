@@ -1,4 +1,4 @@
-//! Frames of H.264 from packets, and the slices that came of those with gaps.
+//! Frames of H.264 from packets, and the slices of frames with gaps.
 //!
 //! No packet says which of how many it is: a frame begins with a slice of its first macroblock, or with parameter sets if
 //! it is a key frame, and ends with the marker. A slice in several packets is of use only if all of them came. A packet

@@ -7,7 +7,7 @@ use legato_units::{ByteRate, Bytes, DataSize, Seconds, Timestamp};
 /// Gathered from the reports of one feedback.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Evidence {
-    /// Of packets right behind others of ours: how much, and how long the link worked on it.
+    /// Packets right behind another packet of this call: their bytes, and how long the link worked on them.
     behind: (Bytes, Seconds),
     arrived: Bytes,
     lost: Bytes,
