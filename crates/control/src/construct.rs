@@ -132,7 +132,8 @@ fn config_of<C: Construct>(table: &toml::Table) -> Result<C::Config, BuildError>
         serde_path_to_error::deserialize(toml::Value::Table(table)).map_err(|error| {
             let message = in_tomls_words(error.inner().message());
             let key = error.path().to_string();
-            let named = key == "." || message.contains(key.rsplit('.').next().unwrap_or(&key));
+            // A message names a field at most, never the table that it is in.
+            let named = key == "." || !key.contains('.') && message.contains(&key);
             let message = if named { message } else { format!("{key}: {message}") };
             BuildError::Config { controller: C::NAME, message }
         })

@@ -106,4 +106,18 @@ mod tests {
             assert!(error.to_string().contains("no_such_key"), "{error}");
         }
     }
+
+    #[test]
+    fn a_parameter_of_a_table_is_refused_by_its_whole_name() {
+        use legato_control::{Context, NoAssets, RateLimits};
+        use legato_units::{DataRate, Timestamp};
+        let limits = RateLimits { min: DataRate::ZERO, start: DataRate::ZERO, max: DataRate::MAX };
+        let context = Context { limits, start: Timestamp::ZERO, seed: 0, assets: &NoAssets };
+        let gcc = entry("gcc").expect("registered");
+        let refused = |config: toml::Table| gcc.build(&config, context).err().expect("refused").to_string();
+        let unknown = refused(toml::toml! { trendline = { no_such_key = 1 } });
+        assert!(unknown.contains("trendline.no_such_key: unknown field `no_such_key`"), "{unknown}");
+        let text = refused(toml::toml! { trendline = { slope_gain = "x" } });
+        assert!(text.contains("trendline.slope_gain: invalid type"), "{text}");
+    }
 }
